@@ -1,0 +1,3 @@
+//! Fluids.
+
+pub mod smoke;

@@ -1,0 +1,5 @@
+//! Solids that touch the fluid.
+
+mod obstacle;
+
+pub use obstacle::{Keyframe, Motion, Obstacle};

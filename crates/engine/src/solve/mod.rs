@@ -1,0 +1,58 @@
+//! Linear solvers: the pressure operator, conjugate gradients and their preconditioners.
+
+use serde::{Deserialize, Serialize};
+
+/// When a solve may stop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SolveParams {
+    /// Stop when ‖residual‖₂ ≤ `tolerance` · ‖right-hand side‖₂.
+    pub tolerance: f64,
+    /// Stop after this many iterations; that is not convergence.
+    pub max_iterations: usize,
+    /// Stop after this many seconds; that is not convergence either. Results then depend on the machine.
+    pub budget_seconds: Option<f64>,
+}
+
+impl Default for SolveParams {
+    fn default() -> Self {
+        Self { tolerance: 1e-6, max_iterations: 200, budget_seconds: None }
+    }
+}
+
+/// What a solve did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SolveInfo {
+    /// Iterations done.
+    pub iterations: usize,
+    /// Final ‖residual‖₂ ÷ ‖right-hand side‖₂.
+    pub residual: f64,
+    /// Whether the tolerance was reached.
+    pub converged: bool,
+}
+
+/// Why a solve could not go on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// The iteration cap or the time budget ended the solve.
+    #[error("not converged: residual {residual:.3e} after {iterations} iterations (tolerance {tolerance:.1e})")]
+    NotConverged {
+        /// Iterations done.
+        iterations: usize,
+        /// Relative residual reached.
+        residual: f64,
+        /// Relative residual wanted.
+        tolerance: f64,
+    },
+    /// pᵀAp ≤ 0: the operator is not positive definite on the search space.
+    #[error("the operator is not positive definite (p·Ap = {curvature:.3e})")]
+    NotPositiveDefinite {
+        /// The offending pᵀAp.
+        curvature: f64,
+    },
+    /// A NaN or infinity appeared.
+    #[error("a non-finite value appeared in {stage}")]
+    NonFinite {
+        /// Where.
+        stage: &'static str,
+    },
+}

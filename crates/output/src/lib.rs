@@ -1,0 +1,1 @@
+//! What a run leaves on disk: volumes, meshes, pictures, statistics, checkpoints.

@@ -1,0 +1,1 @@
+//! Scene files: TOML → a validated scene → what the engine runs.

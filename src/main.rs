@@ -1,0 +1,3 @@
+//! The `bathtub` command.
+
+fn main() {}
