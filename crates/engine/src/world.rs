@@ -1,6 +1,7 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
-use crate::fluid::smoke::{SmokeParams, Source, Wall};
+use crate::fluid::boundary::Wall;
+use crate::fluid::smoke::{SmokeParams, Source};
 use crate::geometry::TriMesh;
 use crate::grid::{CellField, FaceField, Grid};
 use crate::solid::Obstacle;

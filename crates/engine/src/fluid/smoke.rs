@@ -1,44 +1,9 @@
 //! Smoke: density, temperature and velocity.
 
+use super::advect::{Advection, Trace};
 use crate::geometry::{Pose, Shape};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
-
-/// How values are carried along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Advection {
-    /// Trace back, interpolate linearly: smooth and diffusive.
-    SemiLagrangian,
-    /// Two traces cancel the first error term; limited to the values around the foot point.
-    MacCormack,
-}
-
-/// Runge–Kutta order of the traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Trace {
-    /// Midpoint rule.
-    Rk2,
-    /// Ralston's third-order rule.
-    Rk3,
-}
-
-/// One side of the domain.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wall {
-    /// Solid, free slip.
-    Closed,
-    /// Ambient pressure; fluid passes freely.
-    Open,
-    /// Fluid enters with this velocity and content.
-    Inflow {
-        /// m/s; only the component normal to the side matters for the flux.
-        velocity: DVec3,
-        /// Smoke density of what enters.
-        density: f64,
-        /// Temperature above ambient of what enters, K.
-        temperature: f64,
-    },
-}
 
 /// A region that emits smoke.
 #[derive(Clone, Debug)]

@@ -5,9 +5,15 @@
 //! x-fastest: `i + nx·(j + ny·k)`. A two-dimensional scene is a grid one cell thick: its *flat*
 //! axis carries no velocity, and no loop needs to know.
 
+mod extension;
 mod field;
+pub mod operators;
+pub mod parallel;
+mod sample;
 
+pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
+pub use sample::{Lattice, VelocityLattice};
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
