@@ -58,26 +58,23 @@ pub struct Advector {
     heads: Vec<DVec3>,
     carried: Vec<f64>,
     range: Vec<[f64; 2]>,
-    result: Vec<f64>,
 }
 
 /// Values beyond the lower and upper side along each axis; `None` continues the field.
 type Outside = [[Option<f64>; 2]; 3];
 
 impl Advector {
-    /// Carry cell fields along; each comes with the value it has in what enters through a side.
-    pub fn advect_cells(&mut self, flow: &Flow, fields: [(&mut CellField, fn(&Wall) -> f64); 2]) {
-        let dims = flow.grid.dims;
-        self.trace(flow, dims, [0.5; 3]);
-        for (field, entering) in fields {
+    /// Carry cell fields along: each as (before, after, its value in what enters through a side).
+    pub fn advect_cells(&mut self, flow: &Flow, fields: [(&CellField, &mut CellField, fn(&Wall) -> f64); 2]) {
+        self.trace(flow, flow.grid.dims, [0.5; 3]);
+        for (before, after, entering) in fields {
             let outside = flow.boundary.walls.map(|sides| sides.map(|wall| Some(entering(&wall))));
-            self.carry(flow, Lattice::cells(field), &outside);
-            std::mem::swap(&mut field.data, &mut self.result);
+            self.carry(flow, Lattice::cells(before), &outside, &mut after.data);
         }
     }
 
-    /// Carry the flow's own velocity along, into `out`.
-    pub fn advect_velocity(&mut self, flow: &Flow, out: &mut FaceField) {
+    /// Carry the flow's own velocity along, into `after`.
+    pub fn advect_velocity(&mut self, flow: &Flow, after: &mut FaceField) {
         for axis in Axis::ALL {
             if flow.grid.is_flat(axis) {
                 continue;
@@ -91,8 +88,7 @@ impl Advector {
                 })
             });
             self.trace(flow, flow.grid.face_dims(axis), lattice.first());
-            self.carry(flow, lattice, &outside);
-            std::mem::swap(&mut out.axes[a], &mut self.result);
+            self.carry(flow, lattice, &outside, &mut after.axes[a]);
         }
     }
 
@@ -113,13 +109,12 @@ impl Advector {
         }
     }
 
-    /// The new values, in `result`, of the array whose traces are in `feet` and `heads`.
-    fn carry(&mut self, flow: &Flow, old: Lattice, outside: &Outside) {
-        let Self { feet, heads, carried, range, result } = self;
+    /// The new values of the array whose traces are in `feet` and `heads`.
+    fn carry(&mut self, flow: &Flow, old: Lattice, outside: &Outside, new: &mut [f64]) {
+        let Self { feet, heads, carried, range } = self;
         let domain = DVec3::from(flow.grid.dims.map(|n| n as f64));
-        result.resize(feet.len(), 0.0);
         if flow.scheme != Advection::MacCormack {
-            result.par_iter_mut().zip(feet.par_iter()).with_min_len(MIN_LEN).for_each(|(value, &foot)| {
+            new.par_iter_mut().zip(feet.par_iter()).with_min_len(MIN_LEN).for_each(|(value, &foot)| {
                 *value = entering(foot, domain, outside).unwrap_or_else(|| match flow.scheme {
                     Advection::Cubic => old.cubic(foot),
                     _ => old.linear(foot),
@@ -143,7 +138,7 @@ impl Advector {
 
         // Forth: what the carried values make of the start shows twice the error.
         let forth = old.with_data(carried);
-        (result.par_iter_mut(), old.data().par_iter(), carried.par_iter(), range.par_iter(), heads.par_iter())
+        (new.par_iter_mut(), old.data().par_iter(), carried.par_iter(), range.par_iter(), heads.par_iter())
             .into_par_iter()
             .with_min_len(MIN_LEN)
             .for_each(|(new, &start, &carried, &[low, high], &head)| {

@@ -31,6 +31,24 @@ pub enum Wall {
     },
 }
 
+impl Wall {
+    /// Smoke density of what enters.
+    pub fn density(&self) -> f64 {
+        match *self {
+            Wall::Inflow { density, .. } => density,
+            Wall::Closed | Wall::Open => 0.0,
+        }
+    }
+
+    /// Temperature above ambient of what enters, K.
+    pub fn temperature(&self) -> f64 {
+        match *self {
+            Wall::Inflow { temperature, .. } => temperature,
+            Wall::Closed | Wall::Open => 0.0,
+        }
+    }
+}
+
 /// The solids' part of the grid, as the fluid needs it for one step.
 #[derive(Clone, Debug)]
 pub struct SolidCover {
@@ -40,8 +58,6 @@ pub struct SolidCover {
     pub volume: CellField,
     /// Volume that moving surfaces push into each cell per second, in units of dx²: m/s.
     pub flux: CellField,
-    /// Solid velocity at the faces, normal component, m/s; only cut and closed faces are looked at.
-    pub velocity: FaceField,
     /// Distance from cell centres to the nearest surface in cells, negative inside, exact within a few cells.
     pub distance: CellField,
 }
@@ -51,7 +67,7 @@ pub struct SolidCover {
 pub struct Boundary {
     /// Lower and upper side along each axis.
     pub walls: [[Wall; 2]; 3],
-    /// Open fraction of every face; 0 on closed sides.
+    /// Open fraction of every face. A closed side is no solid: its faces are open and have a given velocity of 0.
     pub open: FaceField,
     /// Open fraction of every cell.
     pub volume: CellField,
@@ -79,45 +95,46 @@ pub struct GivenFace {
 }
 
 impl Boundary {
-    /// Combine the domain's sides with the solids, if any.
-    pub fn new(grid: &Grid, walls: [[Wall; 2]; 3], cover: Option<SolidCover>) -> Self {
+    /// Combine the domain's sides with the solids, if any; `solid_velocity` (m/s) is asked for at points on them.
+    pub fn new(
+        grid: &Grid,
+        walls: [[Wall; 2]; 3],
+        cover: Option<SolidCover>,
+        solid_velocity: impl Fn(DVec3) -> DVec3,
+    ) -> Self {
         let has_solids = cover.is_some();
-        let mut cover = cover.unwrap_or_else(|| SolidCover {
+        let cover = cover.unwrap_or_else(|| SolidCover {
             open: FaceField::new(grid, 1.0),
             volume: CellField::new(grid, 1.0),
             flux: CellField::new(grid, 0.0),
-            velocity: FaceField::new(grid, 0.0),
             distance: CellField::new(grid, f64::INFINITY),
         });
 
-        // Close the closed sides, fix what has a given velocity, free the rest.
+        // Fix what has a given velocity, free what is open, leave what is closed.
         let mut free = FaceField::new(grid, false);
         let mut given = Vec::new();
         for axis in Axis::ALL {
             let a = axis.index();
             let dims = grid.face_dims(axis);
-            for index in 0..cover.open.axes[a].len() {
-                let position = index / [1, dims[0], dims[0] * dims[1]][a] % dims[a];
-                let wall = match position {
+            for (index, &open) in cover.open.axes[a].iter().enumerate() {
+                if open <= 0.0 {
+                    continue;
+                }
+                let at = [index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])];
+                let wall = match at[a] {
                     0 => Some(walls[a][0]),
-                    p if p == grid.dims[a] => Some(walls[a][1]),
+                    last if last == grid.dims[a] => Some(walls[a][1]),
                     _ => None,
                 };
-                let open = &mut cover.open.axes[a][index];
-                match wall {
-                    _ if grid.is_flat(axis) => *open = 0.0,
-                    Some(Wall::Closed) => {
-                        *open = 0.0;
-                        given.push(GivenFace { axis, index, velocity: 0.0 });
-                    }
-                    Some(Wall::Inflow { velocity, .. }) if *open > 0.0 => {
-                        given.push(GivenFace { axis, index, velocity: velocity[a] });
-                    }
-                    _ if *open >= LEAST_OPEN => free.axes[a][index] = true,
-                    _ if *open > 0.0 => {
-                        given.push(GivenFace { axis, index, velocity: cover.velocity.axes[a][index] });
-                    }
-                    _ => {}
+                let velocity = match wall {
+                    Some(Wall::Closed) => Some(0.0),
+                    Some(Wall::Inflow { velocity, .. }) => Some(velocity[a]),
+                    _ if open < LEAST_OPEN => Some(solid_velocity(grid.face_centre(axis, at))[a]),
+                    _ => None,
+                };
+                match velocity {
+                    Some(velocity) => given.push(GivenFace { axis, index, velocity }),
+                    None => free.axes[a][index] = true,
                 }
             }
         }

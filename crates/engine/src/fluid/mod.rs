@@ -3,4 +3,5 @@
 pub mod advect;
 pub mod boundary;
 pub mod forces;
+pub mod projection;
 pub mod smoke;

@@ -1,16 +1,16 @@
 //! Continuing a field beyond the fluid: each missing value becomes the mean of its known neighbours,
-//! layer by layer outwards.
-
-use serde::{Deserialize, Serialize};
+//! layer by layer outwards. What lies further out than the last layer is set to zero.
 
 /// Which samples of one array are missing and in which order they are filled; made once per geometry.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Extension {
     dims: [usize; 3],
-    /// 0 = known, n = filled in layer n, [`BEYOND`] = left alone.
+    /// 0 = known, n = filled in layer n, [`BEYOND`] = out of reach.
     layer: Vec<u8>,
     /// Samples to fill, nearest layer first.
     order: Vec<u32>,
+    /// Samples out of reach.
+    beyond: Vec<u32>,
 }
 
 const BEYOND: u8 = u8::MAX;
@@ -19,8 +19,8 @@ impl Extension {
     /// Plan the filling of `layers` layers around the samples for which `known` is true.
     pub fn new(dims: [usize; 3], known: &[bool], layers: u8) -> Self {
         assert!(layers < BEYOND);
-        let mut plan =
-            Self { dims, layer: known.iter().map(|&k| if k { 0 } else { BEYOND }).collect(), order: Vec::new() };
+        let layer = known.iter().map(|&k| if k { 0 } else { BEYOND }).collect();
+        let mut plan = Self { dims, layer, order: Vec::new(), beyond: Vec::new() };
         let mut front: Vec<u32> = (0..known.len() as u32).filter(|&i| known[i as usize]).collect();
         for layer in 1..=layers {
             let mut next = Vec::new();
@@ -37,6 +37,7 @@ impl Extension {
             plan.order.extend_from_slice(&next);
             front = next;
         }
+        plan.beyond = (0..known.len() as u32).filter(|&i| plan.layer[i as usize] == BEYOND).collect();
         plan
     }
 
@@ -51,6 +52,9 @@ impl Extension {
                 count += 1.0;
             }
             data[index] = sum / count;
+        }
+        for &index in &self.beyond {
+            data[index as usize] = 0.0;
         }
     }
 }
@@ -71,11 +75,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fills_outwards_and_stops_after_the_last_layer() {
+    fn fills_outwards_and_is_zero_beyond_the_last_layer() {
         let known = [false, false, true, true, false, false, false, false];
         let mut data = [9.0, 9.0, 2.0, 4.0, 9.0, 9.0, 9.0, 9.0];
         Extension::new([8, 1, 1], &known, 2).apply(&mut data);
-        assert_eq!(data, [2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 9.0, 9.0]);
+        assert_eq!(data, [2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 0.0, 0.0]);
     }
 
     #[test]
@@ -86,9 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_changes_nothing() {
+    fn nothing_known_is_all_zero() {
         let mut data = [5.0; 6];
         Extension::new([3, 2, 1], &[false; 6], 4).apply(&mut data);
-        assert_eq!(data, [5.0; 6]);
+        assert_eq!(data, [0.0; 6]);
     }
 }
