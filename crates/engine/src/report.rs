@@ -1,5 +1,6 @@
 //! What one step did: a line of `stats.jsonl`.
 
+use crate::coupling::obstacles::BodyImpulse;
 use crate::fluid::boundary::Boundary;
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows};
 use crate::world::{Coupled, World};
@@ -143,12 +144,12 @@ impl Stages {
 /// Account for the step that led to the world's current state.
 pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
     let (params, state, boundary) = (world.params(), world.state(), world.boundary());
-    let (grid, rho) = (&params.grid, params.smoke.rho);
+    let grid = &params.grid;
     let max_speed = state.velocity.axes.iter().flatten().fold(0.0, |m: f64, u| m.max(u.abs()));
-    let Coupled { projected, bodies, ms } = coupled;
+    let Coupled { projected, bodies, momentum_error, ms } = coupled;
     let regions = projected.closed.iter().map(|region| RegionReport {
-        volume: region.cells.len() as f64 * grid.dx.powi(3),
-        incompatible_flux: region.incompatible * grid.dx.powi(2),
+        volume: region.cells as f64 * grid.dx.powi(3),
+        incompatible_flux: region.imbalance * grid.dx.powi(2),
     });
     StepReport {
         step: state.step,
@@ -168,7 +169,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
         fluid: fluid_totals(world),
         ledger: Ledger {
             volume_error: volume_error(grid, boundary, &state.velocity),
-            momentum_error: projected.momentum_error,
+            momentum_error,
         },
         bodies: bodies
             .into_iter()
@@ -177,8 +178,8 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
                 kind: if body.is_static { "static" } else { "scripted" }.to_string(),
                 position: body.pose.position,
                 rotation: body.pose.rotation,
-                velocity: body.velocity,
-                angular_velocity: body.angular_velocity,
+                velocity: body.velocity.linear,
+                angular_velocity: body.velocity.angular,
                 impulse: body.impulse,
                 torque_impulse: body.torque_impulse,
                 volume: body.volume,
@@ -277,8 +278,15 @@ fn volume_error(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -> f64 {
 
 /// Momentum the pressure gave the fluid, the solids and whatever holds the faces of given velocity,
 /// relative to what was exchanged. Zero to round-off for any `p`, converged or not, because every cut
-/// cell closes (row K1). `p` is Δt·pressure/(ρ dx); units cancel.
-pub(crate) fn momentum_error(grid: &Grid, boundary: &Boundary, p: &CellField, on_bodies: DVec3) -> f64 {
+/// cell closes (row K1). `p` is Δt·pressure/(ρ dx), m/s.
+pub(crate) fn momentum_error(
+    grid: &Grid,
+    rho: f64,
+    boundary: &Boundary,
+    p: &CellField,
+    bodies: &[BodyImpulse],
+) -> f64 {
+    let on_bodies = bodies.iter().map(|body| body.impulse).sum::<DVec3>() / (rho * grid.dx.powi(3));
     let (mut net, mut all) = (on_bodies, on_bodies.abs().element_sum());
     for axis in Axis::ALL {
         let a = axis.index();

@@ -168,6 +168,16 @@ impl World {
         &self.params
     }
 
+    /// The openings of the grid at the current time.
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
+    /// Milliseconds of the stages of the last step.
+    pub(crate) fn stages(&self) -> Vec<(String, f64)> {
+        self.clock.laps()
+    }
+
     /// What a checkpoint must hold.
     pub fn state(&self) -> &State {
         &self.state
@@ -269,9 +279,11 @@ impl World {
             return Err(StepError::Pressure { step, source });
         }
         let ms = self.clock.lap("pressure");
-        let bodies = self.obstacles.impulses(&self.params.grid, self.params.smoke.rho, boundary, &next.pressure);
+        let (grid, rho) = (&self.params.grid, self.params.smoke.rho);
+        let bodies = self.obstacles.impulses(grid, rho, &next.pressure);
+        let momentum_error = report::momentum_error(grid, rho, boundary, &next.pressure, &bodies);
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { projected, bodies, ms })
+        Ok(Coupled { projected, bodies, momentum_error, ms })
     }
 
     /// Continue the new fields into the solids, for the traces of the next step.
@@ -309,7 +321,7 @@ impl World {
 
     /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
     fn fastest(&self) -> (f64, [usize; 3]) {
-        let mut found = (self.obstacles.speed(self.state.time), [0; 3]);
+        let mut found = (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
         for emitter in &self.emitters {
             found.0 = found.0.max(emitter.speed());
         }
@@ -330,5 +342,6 @@ impl World {
 pub(crate) struct Coupled {
     pub projected: Projected,
     pub bodies: Vec<BodyImpulse>,
+    pub momentum_error: f64,
     pub ms: f64,
 }

@@ -1,17 +1,16 @@
 //! Static and scripted solids in the fluid: the faces they close, the volume they push, the impulse they take.
 
-use crate::fluid::boundary::{Boundary, SolidCover, Wall};
-use crate::geometry::{Pose, Shape, TriMesh};
+use crate::fluid::boundary::{Boundary, Solids, Wall};
+use crate::geometry::{Pose, RigidVelocity, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, cut};
 use crate::grid::{CellField, Grid, parallel::for_each_row};
 use crate::solid::{Motion, Obstacle};
 use glam::DVec3;
 
-/// Distances are exact this many cells around a body, and only a lower bound further out.
+/// Distances are exact up to this many cells from a surface, and cut off there.
 const BAND: f64 = 6.0;
 
-/// Edge of the triangles that stand for curved shapes, in cells: a sphere of 8 cells' radius is then
-/// within 0.2 % of its area, and its volume is exact by construction.
+/// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
 
 /// The scripted solids of a scene at the current time.
@@ -22,13 +21,14 @@ pub struct Obstacles {
 struct Body {
     name: String,
     motion: Motion,
-    shape: Shape,
     /// Triangles in the body's frame.
     surface: TriMesh,
+    distance: SignedDistance,
+    /// Farthest vertex from the local origin, m.
+    radius: f64,
     volume: f64,
     pose: Pose,
-    velocity: DVec3,
-    angular_velocity: DVec3,
+    velocity: RigidVelocity,
     cut: BodyCut,
 }
 
@@ -37,32 +37,18 @@ struct Body {
 pub struct BodyImpulse {
     /// Name in the scene.
     pub name: String,
-    /// Whether it can move at all.
+    /// Whether it stays where it is.
     pub is_static: bool,
     /// Where it is at the end of the step.
     pub pose: Pose,
-    /// m/s.
-    pub velocity: DVec3,
-    /// rad/s.
-    pub angular_velocity: DVec3,
+    /// How it moved there.
+    pub velocity: RigidVelocity,
     /// m³.
     pub volume: f64,
     /// N s.
     pub impulse: DVec3,
     /// About the body's position, N m s.
     pub torque_impulse: DVec3,
-}
-
-impl Body {
-    /// Velocity of the material at a world point, m/s.
-    fn velocity_at(&self, p: DVec3) -> DVec3 {
-        self.velocity + self.angular_velocity.cross(p - self.pose.position)
-    }
-
-    fn place(&mut self, grid: &Grid, pose: Pose) {
-        self.pose = pose;
-        self.cut = cut(grid, &self.surface.transformed(&pose));
-    }
 }
 
 impl Obstacles {
@@ -74,13 +60,13 @@ impl Obstacles {
             Body {
                 name: obstacle.name.clone(),
                 motion: obstacle.motion.clone(),
+                distance: SignedDistance::new(&obstacle.shape),
+                radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
                 volume: surface.volume(),
-                cut: cut(grid, &surface.transformed(&pose)),
-                shape: obstacle.shape.clone(),
+                cut: cut(grid, &surface.posed(&pose)),
                 surface,
                 pose,
-                velocity: DVec3::ZERO,
-                angular_velocity: DVec3::ZERO,
+                velocity: RigidVelocity::REST,
             }
         });
         Self { bodies: bodies.collect() }
@@ -90,25 +76,26 @@ impl Obstacles {
     pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64) -> bool {
         let mut moved = false;
         for body in self.bodies.iter_mut().filter(|body| !body.motion.is_static()) {
-            (body.velocity, body.angular_velocity) = body.motion.velocity(time, dt);
-            body.place(grid, body.motion.pose(time + dt));
+            body.velocity = body.motion.velocity(time, dt);
+            body.pose = body.motion.pose(time + dt);
+            body.cut = cut(grid, &body.surface.posed(&body.pose));
             moved = true;
         }
         moved
     }
 
-    /// Fastest point of any body around `time`, m/s, from its bounding radius.
+    /// Fastest point of any body over the step from `time` to `time + dt`, m/s (an upper bound).
     pub fn speed(&self, time: f64, dt: f64) -> f64 {
         let speed = |body: &Body| {
-            let (v, omega) = body.motion.velocity(time, dt);
-            v.length() + omega.length() * body.radius
+            let velocity = body.motion.velocity(time, dt);
+            velocity.linear.length() + velocity.angular.length() * body.radius
         };
         self.bodies.iter().filter(|body| !body.motion.is_static()).map(speed).fold(0.0, f64::max)
     }
 
     /// Surfaces in world space with their names.
     pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
-        let place = |body: &Body| (body.name.clone(), body.surface.transformed(&body.motion.pose(time)));
+        let place = |body: &Body| (body.name.clone(), body.surface.posed(&body.motion.pose(time)));
         self.bodies.iter().map(place).collect()
     }
 
@@ -117,26 +104,17 @@ impl Obstacles {
         if self.bodies.is_empty() {
             return Boundary::new(grid, walls, None, |_| DVec3::ZERO);
         }
-        let cells = CutCells::combine(grid, self.bodies.iter().map(|body| &body.cut));
-        let mut flux = CellField::new(grid, 0.0);
-        for body in &self.bodies {
-            for polygon in &body.cut.polygons {
-                flux.data[polygon.cell as usize] += polygon.area.dot(body.velocity_at(polygon.centroid)) / grid.dx.powi(2);
-            }
-        }
+        let mut cells = CutCells::new(grid);
         let mut distance = CellField::new(grid, BAND);
-        for_each_row(&mut distance.data, grid.dims, |j, k, row| {
-            for (i, d) in row.iter_mut().enumerate() {
-                let p = grid.cell_centre([i, j, k]);
-                *d = self.bodies.iter().fold(BAND, |d, body| d.min(body.distance(p) / grid.dx));
-            }
-        });
-        let cover = SolidCover { open: cells.open, volume: cells.volume, flux, distance };
+        for body in &self.bodies {
+            cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid));
+            body.shorten(grid, &mut distance);
+        }
         let nearest = |p: DVec3| {
-            let by_distance = |a: &&Body, b: &&Body| a.distance(p).abs().total_cmp(&b.distance(p).abs());
-            self.bodies.iter().min_by(by_distance).map_or(DVec3::ZERO, |body| body.velocity_at(p))
+            let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
+            self.bodies.iter().min_by(by_distance).map_or(DVec3::ZERO, |body| body.velocity.at(p))
         };
-        Boundary::new(grid, walls, Some(cover), nearest)
+        Boundary::new(grid, walls, Some(Solids { cells, distance }), nearest)
     }
 
     /// Impulse of the pressure on every body: −∫ Δt·pressure n dA over its polygons.
@@ -146,7 +124,7 @@ impl Obstacles {
         let of_body = |body: &Body| {
             let (mut impulse, mut torque_impulse) = (DVec3::ZERO, DVec3::ZERO);
             for polygon in &body.cut.polygons {
-                let push = -rho * grid.dx * p.data[polygon.cell as usize] * polygon.area;
+                let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
                 impulse += push;
                 torque_impulse += (polygon.centroid - body.pose.position).cross(push);
             }
@@ -155,12 +133,39 @@ impl Obstacles {
                 is_static: body.motion.is_static(),
                 pose: body.pose,
                 velocity: body.velocity,
-                angular_velocity: body.angular_velocity,
                 volume: body.volume,
                 impulse,
                 torque_impulse,
             }
         };
         self.bodies.iter().map(of_body).collect()
+    }
+}
+
+impl Body {
+    fn distance_at(&self, world: DVec3) -> f64 {
+        self.distance.at(self.pose.invert(world))
+    }
+
+    /// Lower `field` (cells, up to [`BAND`]) to the distance from this body where that is nearer.
+    fn shorten(&self, grid: &Grid, field: &mut CellField) {
+        let reach = self.radius / grid.dx + BAND;
+        let centre = (self.pose.position - grid.origin) / grid.dx - 0.5;
+        let near = |i: usize, a: usize| (i as f64 - centre[a]).abs() <= reach;
+        for_each_row(&mut field.data, grid.dims, |j, k, row| {
+            if !near(j, 1) || !near(k, 2) {
+                return;
+            }
+            let mut i = (centre.x - reach).max(0.0) as usize;
+            while i < row.len() && (i as f64) <= centre.x + reach {
+                let distance = self.distance_at(grid.cell_centre([i, j, k])) / grid.dx;
+                row[i] = row[i].min(distance.max(-BAND));
+                // Distance changes by at most one cell from one cell to the next.
+                let skipped = (distance.abs() - BAND).max(0.0) as usize;
+                let end = (i + 1 + skipped).min(row.len());
+                row[i + 1..end].iter_mut().for_each(|d| *d = d.min(BAND.copysign(distance)));
+                i = end;
+            }
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! What the fluid sees of everything solid around it: the sides of the domain, and cut faces.
 
+use crate::grid::cut_cells::CutCells;
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -49,15 +50,10 @@ impl Wall {
     }
 }
 
-/// The solids' part of the grid, as the fluid needs it for one step.
-#[derive(Clone, Debug)]
-pub struct SolidCover {
-    /// Open fraction of every face.
-    pub open: FaceField,
-    /// Open fraction of every cell.
-    pub volume: CellField,
-    /// Volume that moving surfaces push into each cell per second, in units of dx²: m/s.
-    pub flux: CellField,
+/// The solids' part of the grid.
+pub struct Solids {
+    /// What they leave open and what they push.
+    pub cells: CutCells,
     /// Distance from cell centres to the nearest surface in cells, negative inside, exact within a few cells.
     pub distance: CellField,
 }
@@ -99,16 +95,14 @@ impl Boundary {
     pub fn new(
         grid: &Grid,
         walls: [[Wall; 2]; 3],
-        cover: Option<SolidCover>,
+        solids: Option<Solids>,
         solid_velocity: impl Fn(DVec3) -> DVec3,
     ) -> Self {
-        let has_solids = cover.is_some();
-        let cover = cover.unwrap_or_else(|| SolidCover {
-            open: FaceField::new(grid, 1.0),
-            volume: CellField::new(grid, 1.0),
-            flux: CellField::new(grid, 0.0),
-            distance: CellField::new(grid, f64::INFINITY),
-        });
+        let has_solids = solids.is_some();
+        let (cells, distance) = match solids {
+            Some(Solids { cells, distance }) => (cells, Some(distance)),
+            None => (CutCells::new(grid), None),
+        };
 
         // Fix what has a given velocity, free what is open, leave what is closed.
         let mut free = FaceField::new(grid, false);
@@ -116,7 +110,7 @@ impl Boundary {
         for axis in Axis::ALL {
             let a = axis.index();
             let dims = grid.face_dims(axis);
-            for (index, &open) in cover.open.axes[a].iter().enumerate() {
+            for (index, &open) in cells.open.axes[a].iter().enumerate() {
                 if open <= 0.0 {
                     continue;
                 }
@@ -147,18 +141,20 @@ impl Boundary {
             (has_solids && !grid.is_flat(axis)).then(|| Extension::new(grid.face_dims(axis), &known, EXTENSION_LAYERS))
         });
         let cell_extension = has_solids.then(|| {
-            let known: Vec<bool> = cover.volume.data.iter().map(|&v| v > 0.0).collect();
+            let known: Vec<bool> = cells.volume.data.iter().map(|&v| v > 0.0).collect();
             Extension::new(grid.dims, &known, EXTENSION_LAYERS)
         });
 
+        let mut flux = cells.solid_flux;
+        flux.data.iter_mut().for_each(|f| *f /= grid.dx * grid.dx);
         Self {
             walls,
-            open: cover.open,
-            volume: cover.volume,
-            flux: cover.flux,
+            open: cells.open,
+            volume: cells.volume,
+            flux,
             free,
             given,
-            distance: has_solids.then_some(cover.distance),
+            distance,
             face_extension,
             cell_extension,
         }

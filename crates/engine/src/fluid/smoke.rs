@@ -1,8 +1,7 @@
 //! Smoke: what it is made of, where it comes from, how it fades.
 
 use super::advect::{Advection, Trace};
-use super::boundary::Boundary;
-use crate::geometry::{Pose, Shape};
+use crate::geometry::{Pose, Shape, SignedDistance};
 use crate::grid::{Axis, CellField, FaceField, Grid};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -69,7 +68,8 @@ impl Emitter {
     /// Find what `source` reaches.
     pub fn new(source: &Source, grid: &Grid) -> Self {
         // Share of a cell-sized neighbourhood inside the shape, from the distance of its centre.
-        let share = |p: DVec3| (0.5 - source.shape.signed_distance(source.pose.invert(p)) / grid.dx).clamp(0.0, 1.0);
+        let distance = SignedDistance::new(&source.shape);
+        let share = |p: DVec3| (0.5 - distance.at(source.pose.invert(p)) / grid.dx).clamp(0.0, 1.0);
         let reached = |dims: [usize; 3], place: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<(usize, f64)> {
             (0..dims.iter().product())
                 .into_par_iter()
@@ -123,15 +123,4 @@ pub fn fade(field: &mut CellField, rate: f64, dt: f64) {
         let factor = (-rate * dt).exp();
         field.data.par_iter_mut().for_each(|q| *q *= factor);
     }
-}
-
-/// ∫ q dV over the fluid, m³ times the unit of q.
-pub fn total(grid: &Grid, boundary: &Boundary, q: &CellField) -> f64 {
-    let volume = &boundary.volume;
-    let [nx, ny, _] = grid.dims;
-    let row = |j: usize, k: usize| {
-        let row = nx * (j + ny * k)..nx * (j + ny * k + 1);
-        q.data[row.clone()].iter().zip(&volume.data[row]).map(|(q, v)| q * v).sum::<f64>()
-    };
-    crate::grid::parallel::sum_rows(grid.dims, row) * grid.dx.powi(3)
 }

@@ -6,6 +6,7 @@
 //! axis carries no velocity, and no loop needs to know.
 
 mod extension;
+pub mod cut_cells;
 mod field;
 pub mod operators;
 pub mod parallel;

@@ -56,3 +56,4 @@ pub enum SolveError {
         stage: &'static str,
     },
 }
+mod shim; pub use shim::*;
