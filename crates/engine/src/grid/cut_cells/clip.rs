@@ -14,6 +14,9 @@ const CAPACITY: usize = 9;
 /// Pieces smaller than this, cells², are what rounding leaves where a triangle touches a plane.
 const NEGLIGIBLE: f64 = 1e-15;
 
+/// Corners that should be on a plane are no farther from it than this, cells, for grids up to a thousand cells wide.
+const ZIGZAG: f64 = 1e-12;
+
 /// The part of a triangle in one cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
@@ -129,48 +132,70 @@ impl Polygon {
         self.points[1..self.len].iter().fold((first, first), |(lo, hi), p| (lo.min(p[axis]), hi.max(p[axis])))
     }
 
-    /// Cut off and return the part below `plane`; keep the part above.
+    /// Cut off and return the part below `plane`; keep the part above. The two share one chord, end to end, so their
+    /// areas add up to the whole's even if rounding has bent the polygon out of its plane.
     fn take_below(&mut self, axis: usize, plane: f64) -> Polygon {
-        let points = &self.points[..self.len];
-        let crosses =
-            |p: &[f64; 3], q: &[f64; 3]| (p[axis] < plane) != (q[axis] < plane) && q[axis] != plane && p[axis] != plane;
-        let crossings = (0..self.len).filter(|&i| crosses(&points[i], &points[(i + 1) % self.len])).count();
-        if crossings > 2 {
-            // Only rounding can bend a polygon like this: a needle along the plane, without area to speak of.
-            return std::mem::replace(self, Polygon::EMPTY);
+        let mut level = plane;
+        if self.crossings(axis, level) > 2 {
+            // Only rounding bends a polygon so: corners next to the plane zigzag across it. Count them all as above.
+            level -= ZIGZAG;
+            if self.crossings(axis, level) > 2 {
+                return std::mem::replace(self, Polygon::EMPTY);
+            }
         }
         let mut below = Polygon::EMPTY;
         let mut above = Polygon::EMPTY;
-        for (i, p) in points.iter().enumerate() {
-            let q = &points[(i + 1) % self.len];
-            if p[axis] <= plane {
-                below.push(*p);
-            }
-            if p[axis] >= plane {
-                above.push(*p);
-            }
-            if crosses(p, q) {
-                let new = if p[axis] < q[axis] { intersect(p, q, axis, plane) } else { intersect(q, p, axis, plane) };
+        for (p, q) in self.edges() {
+            let side = if p[axis] < level { &mut below } else { &mut above };
+            side.push(*p);
+            let (low, high) = if p[axis] < q[axis] { (p, q) } else { (q, p) };
+            if low[axis] < level && high[axis] >= level {
+                let new = intersect(low, high, axis, plane);
                 below.push(new);
                 above.push(new);
             }
         }
+        below.close();
+        above.close();
         *self = above;
         below
     }
 
+    fn edges(&self) -> impl Iterator<Item = (&[f64; 3], &[f64; 3])> {
+        let points = &self.points[..self.len];
+        points.iter().zip(points.iter().cycle().skip(1))
+    }
+
+    fn crossings(&self, axis: usize, level: f64) -> usize {
+        self.edges().filter(|(p, q)| (p[axis] < level) != (q[axis] < level)).count()
+    }
+
+    /// Add a corner unless it is the last one again.
     fn push(&mut self, point: [f64; 3]) {
-        self.points[self.len] = point;
-        self.len += 1;
+        if self.len == 0 || self.points[self.len - 1] != point {
+            self.points[self.len] = point;
+            self.len += 1;
+        }
+    }
+
+    fn close(&mut self) {
+        if self.len > 1 && self.points[0] == self.points[self.len - 1] {
+            self.len -= 1;
+        }
     }
 }
 
-/// Where the edge from `low` (below the plane) to `high` (above) meets the plane.
+/// Where the edge from `low` (below the plane) to `high` (not below) meets the plane.
 fn intersect(low: &[f64; 3], high: &[f64; 3], axis: usize, plane: f64) -> [f64; 3] {
+    if high[axis] <= plane {
+        return *high;
+    }
     let t = (plane - low[axis]) / (high[axis] - low[axis]);
-    // Never beyond the endpoints, or rounding could bend a polygon that runs along another plane.
-    let mut point =
-        [0, 1, 2].map(|a| (low[a] + t * (high[a] - low[a])).max(low[a].min(high[a])).min(low[a].max(high[a])));
+    let mut point = [0, 1, 2].map(|a| {
+        // Never beyond the endpoints: a point there could zigzag across another plane.
+        let (min, max) = if low[a] < high[a] { (low[a], high[a]) } else { (high[a], low[a]) };
+        (low[a] + t * (high[a] - low[a])).max(min).min(max)
+    });
     point[axis] = plane;
     point
 }

@@ -36,7 +36,7 @@ use rayon::prelude::*;
 const ON_PLANE: f64 = 1e-11;
 
 /// Fractions this near to 0 or 1 are 0 or 1: rounding errors of sums along a row stay well below.
-const ROUND_OFF: f64 = 1e-12;
+const ROUND_OFF: f64 = 2e-13;
 
 /// The part of one triangle in one cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
