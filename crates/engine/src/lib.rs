@@ -6,7 +6,7 @@ pub mod coupling;
 pub mod fluid;
 pub mod geometry;
 pub mod grid;
+pub mod report;
 pub mod solid;
 pub mod solve;
-pub mod report;
 pub mod world;

@@ -167,10 +167,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
             ms,
         },
         fluid: fluid_totals(world),
-        ledger: Ledger {
-            volume_error: volume_error(grid, boundary, &state.velocity),
-            momentum_error,
-        },
+        ledger: Ledger { volume_error: volume_error(grid, boundary, &state.velocity), momentum_error },
         bodies: bodies
             .into_iter()
             .map(|body| BodyReport {
@@ -232,14 +229,7 @@ fn fluid_totals(world: &World) -> FluidReport {
         sum
     })
     .0;
-    FluidReport {
-        volume: open,
-        mass: rho * open,
-        momentum,
-        kinetic,
-        potential: rho * lift * cell,
-        smoke: smoke * cell,
-    }
+    FluidReport { volume: open, mass: rho * open, momentum, kinetic, potential: rho * lift * cell, smoke: smoke * cell }
 }
 
 /// Two sums taken in one pass.
@@ -279,13 +269,7 @@ fn volume_error(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -> f64 {
 /// Momentum the pressure gave the fluid, the solids and whatever holds the faces of given velocity,
 /// relative to what was exchanged. Zero to round-off for any `p`, converged or not, because every cut
 /// cell closes (row K1). `p` is Δt·pressure/(ρ dx), m/s.
-pub(crate) fn momentum_error(
-    grid: &Grid,
-    rho: f64,
-    boundary: &Boundary,
-    p: &CellField,
-    bodies: &[BodyImpulse],
-) -> f64 {
+pub(crate) fn momentum_error(grid: &Grid, rho: f64, boundary: &Boundary, p: &CellField, bodies: &[BodyImpulse]) -> f64 {
     let on_bodies = bodies.iter().map(|body| body.impulse).sum::<DVec3>() / (rho * grid.dx.powi(3));
     let (mut net, mut all) = (on_bodies, on_bodies.abs().element_sum());
     for axis in Axis::ALL {

@@ -301,8 +301,7 @@ impl World {
         let frame_end = (state.frame + 1) as f64 / params.time.fps;
         // Frames are landed on exactly, whatever the steps add up to.
         let lands = state.time + dt >= frame_end * (1.0 - 1e-12);
-        (next.time, next.frame) =
-            if lands { (frame_end, state.frame + 1) } else { (state.time + dt, state.frame) };
+        (next.time, next.frame) = if lands { (frame_end, state.frame + 1) } else { (state.time + dt, state.frame) };
         let fields: [(&'static str, &[f64]); 5] = [
             ("velocity", &next.velocity.axes[0]),
             ("velocity", &next.velocity.axes[1]),
@@ -321,7 +320,8 @@ impl World {
 
     /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
     fn fastest(&self) -> (f64, [usize; 3]) {
-        let mut found = (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
+        let mut found =
+            (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
         for emitter in &self.emitters {
             found.0 = found.0.max(emitter.speed());
         }

@@ -95,18 +95,25 @@ impl Advector {
     /// Find where the samples of a lattice come from and, for MacCormack, where they go.
     fn trace(&mut self, flow: &Flow, dims: [usize; 3], first: [f64; 3]) {
         let tracer = Tracer::new(flow);
-        let fill = |ends: &mut Vec<DVec3>, dt: f64| {
-            ends.resize(dims.iter().product(), DVec3::ZERO);
-            for_each_row(ends, dims, |j, k, row| {
-                for (i, end) in row.iter_mut().enumerate() {
-                    *end = tracer.follow(DVec3::from(first) + DVec3::new(i as f64, j as f64, k as f64), dt);
+        let Self { feet, heads, .. } = self;
+        feet.resize(dims.iter().product(), DVec3::ZERO);
+        heads.resize(dims.iter().product(), DVec3::ZERO);
+        let with_heads = flow.scheme == Advection::MacCormack;
+        (feet.par_chunks_mut(dims[0]), heads.par_chunks_mut(dims[0]))
+            .into_par_iter()
+            .with_min_len(16)
+            .enumerate()
+            .for_each(|(row, (feet, heads))| {
+                let start = DVec3::from(first) + DVec3::new(0.0, (row % dims[1]) as f64, (row / dims[1]) as f64);
+                for (i, (foot, head)) in feet.iter_mut().zip(heads).enumerate() {
+                    let p = start + DVec3::X * i as f64;
+                    let here = tracer.velocity.linear(p);
+                    *foot = tracer.follow(p, here, -flow.dt);
+                    if with_heads {
+                        *head = tracer.follow(p, here, flow.dt);
+                    }
                 }
             });
-        };
-        fill(&mut self.feet, -flow.dt);
-        if flow.scheme == Advection::MacCormack {
-            fill(&mut self.heads, flow.dt);
-        }
     }
 
     /// The new values of the array whose traces are in `feet` and `heads`.
@@ -197,11 +204,11 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Where the flow takes the point `p` in `dt` (backwards if negative), not through solids.
+    /// Where the flow takes the point `p`, with velocity `k1` there, in `dt` (backwards if negative), not
+    /// through solids.
     #[inline(always)]
-    fn follow(&self, p: DVec3, dt: f64) -> DVec3 {
+    fn follow(&self, p: DVec3, k1: DVec3, dt: f64) -> DVec3 {
         let h = dt * self.per_cell;
-        let k1 = self.velocity.linear(p);
         let k2 = self.velocity.linear(p + 0.5 * h * k1);
         let end = match self.order {
             Trace::Rk2 => p + h * k2,

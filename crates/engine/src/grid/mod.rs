@@ -5,8 +5,8 @@
 //! x-fastest: `i + nx·(j + ny·k)`. A two-dimensional scene is a grid one cell thick: its *flat*
 //! axis carries no velocity, and no loop needs to know.
 
-mod extension;
 pub mod cut_cells;
+mod extension;
 mod field;
 pub mod operators;
 pub mod parallel;

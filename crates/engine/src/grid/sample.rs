@@ -13,22 +13,35 @@ use glam::DVec3;
 pub struct Lattice<'a> {
     data: &'a [f64],
     first: [f64; 3],
-    last: [f64; 3],
-    stride: [usize; 3],
+    dims: [usize; 3],
 }
 
-/// Where a point falls among the samples: the lowest of its eight corners, and the fractions.
+/// Where a coordinate falls among n samples: the index of the lower one, the step to the upper one, the fraction.
 #[derive(Clone, Copy)]
-struct Foot {
-    base: usize,
-    step: [usize; 3],
-    t: [f64; 3],
+struct Place {
+    index: usize,
+    step: usize,
+    t: f64,
+}
+
+impl Place {
+    /// `x` counts from the first sample; beyond the ends it is held there.
+    #[inline(always)]
+    fn new(x: f64, n: usize) -> Self {
+        if n == 1 {
+            return Self { index: 0, step: 0, t: 0.0 };
+        }
+        // `max` before `min`: a NaN becomes 0 and cannot index outside.
+        let x = x.max(0.0).min((n - 1) as f64);
+        let index = (x as usize).min(n - 2);
+        Self { index, step: 1, t: x - index as f64 }
+    }
 }
 
 impl<'a> Lattice<'a> {
     fn new(data: &'a [f64], dims: [usize; 3], first: [f64; 3]) -> Self {
         assert_eq!(data.len(), dims.iter().product::<usize>());
-        Self { data, first, last: dims.map(|n| (n - 1) as f64), stride: [1, dims[0], dims[0] * dims[1]] }
+        Self { data, first, dims }
     }
 
     /// The samples of a cell field.
@@ -46,7 +59,7 @@ impl<'a> Lattice<'a> {
     /// Another array with the same shape and place.
     pub fn with_data<'b>(&self, data: &'b [f64]) -> Lattice<'b> {
         assert_eq!(data.len(), self.data.len());
-        Lattice { data, first: self.first, last: self.last, stride: self.stride }
+        Lattice { data, ..*self }
     }
 
     /// The samples.
@@ -60,56 +73,54 @@ impl<'a> Lattice<'a> {
     }
 
     #[inline(always)]
-    fn foot(&self, p: DVec3) -> Foot {
-        let mut foot = Foot { base: 0, step: [0; 3], t: [0.0; 3] };
-        for a in 0..3 {
-            // `max` before `min`: a NaN becomes 0 and cannot index outside.
-            let x = (p[a] - self.first[a]).max(0.0).min(self.last[a]);
-            let i = x as usize;
-            foot.t[a] = x - i as f64;
-            foot.base += i * self.stride[a];
-            // On the last sample the fraction is 0; do not look beyond it.
-            foot.step[a] = if x < self.last[a] { self.stride[a] } else { 0 };
-        }
-        foot
+    fn places(&self, p: DVec3) -> [Place; 3] {
+        std::array::from_fn(|a| Place::new(p[a] - self.first[a], self.dims[a]))
     }
 
+    /// The eight samples around a point, x fastest.
     #[inline(always)]
-    fn corners(&self, foot: &Foot) -> [f64; 8] {
-        let (b, [sx, sy, sz]) = (foot.base, foot.step);
-        let at = |offset: usize| self.data[b + offset];
-        [at(0), at(sx), at(sy), at(sx + sy), at(sz), at(sx + sz), at(sy + sz), at(sx + sy + sz)]
+    fn corners(&self, [x, y, z]: &[Place; 3]) -> [[f64; 2]; 4] {
+        let [nx, ny, _] = self.dims;
+        let base = x.index + nx * (y.index + ny * z.index);
+        let pair = |offset: usize| {
+            let row = &self.data[base + offset..base + offset + x.step + 1];
+            [row[0], row[row.len() - 1]]
+        };
+        let (sy, sz) = (nx * y.step, nx * ny * z.step);
+        [pair(0), pair(sy), pair(sz), pair(sy + sz)]
     }
 
     /// Trilinear interpolation.
     #[inline(always)]
     pub fn linear(&self, p: DVec3) -> f64 {
-        let foot = self.foot(p);
-        blend(&self.corners(&foot), foot.t)
+        let places = self.places(p);
+        blend(&self.corners(&places), &places)
     }
 
     /// Trilinear interpolation, with the smallest and the largest of the eight values it blends.
     #[inline(always)]
     pub fn linear_with_range(&self, p: DVec3) -> (f64, f64, f64) {
-        let foot = self.foot(p);
-        let c = self.corners(&foot);
-        let low = c.iter().fold(f64::INFINITY, |m, &v| m.min(v));
-        let high = c.iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
-        (blend(&c, foot.t), low, high)
+        let places = self.places(p);
+        let corners = self.corners(&places);
+        let low = corners.as_flattened().iter().fold(f64::INFINITY, |m, &v| m.min(v));
+        let high = corners.as_flattened().iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
+        (blend(&corners, &places), low, high)
     }
 
     /// Tensor-product cubic whose slopes are limited so that no new extrema appear.
     pub fn cubic(&self, p: DVec3) -> f64 {
-        let foot = self.foot(p);
-        let index = |a: usize| foot.base / self.stride[a] % (self.last[a] as usize + 1);
-        // Offsets of the four samples along each axis, held at the ends.
-        let taps: [[isize; 4]; 3] = std::array::from_fn(|a| {
-            let (i, n, s) = (index(a) as isize, self.last[a] as isize, self.stride[a] as isize);
-            [-1, 0, 1, 2].map(|d| ((i + d).clamp(0, n) - i) * s)
+        let places = self.places(p);
+        // The four samples along each axis, held at the ends.
+        let taps: [[usize; 4]; 3] = std::array::from_fn(|a| {
+            let last = self.dims[a] - 1;
+            let i = places[a].index;
+            [i.saturating_sub(1), i, (i + 1).min(last), (i + 2).min(last)]
         });
-        let at = |offset: isize| self.data[foot.base.wrapping_add_signed(offset)];
-        let along_y = |oz: isize| taps[1].map(|oy| monotone_cubic(taps[0].map(|ox| at(ox + oy + oz)), foot.t[0]));
-        monotone_cubic(taps[2].map(|oz| monotone_cubic(along_y(oz), foot.t[1])), foot.t[2])
+        let [nx, ny, _] = self.dims;
+        let along_x =
+            |j: usize, k: usize| monotone_cubic(taps[0].map(|i| self.data[i + nx * (j + ny * k)]), places[0].t);
+        let along_y = |k: usize| monotone_cubic(taps[1].map(|j| along_x(j, k)), places[1].t);
+        monotone_cubic(taps[2].map(along_y), places[2].t)
     }
 }
 
@@ -126,16 +137,24 @@ impl<'a> VelocityLattice<'a> {
     /// Trilinear interpolation of each component.
     #[inline(always)]
     pub fn linear(&self, p: DVec3) -> DVec3 {
-        DVec3::new(self.0[0].linear(p), self.0[1].linear(p), self.0[2].linear(p))
+        // Along each axis two components sit on cell centres and one on faces.
+        let [x, y, z] = &self.0;
+        let centred = [0, 1, 2].map(|a| Place::new(p[a] - 0.5, self.0[(a + 1) % 3].dims[a]));
+        let on_faces = [0, 1, 2].map(|a| Place::new(p[a], self.0[a].dims[a]));
+        let at = |lattice: &Lattice, places: [Place; 3]| blend(&lattice.corners(&places), &places);
+        DVec3::new(
+            at(x, [on_faces[0], centred[1], centred[2]]),
+            at(y, [centred[0], on_faces[1], centred[2]]),
+            at(z, [centred[0], centred[1], on_faces[2]]),
+        )
     }
 }
 
 #[inline(always)]
-fn blend(c: &[f64; 8], t: [f64; 3]) -> f64 {
-    let mix = |a: f64, b: f64, t: f64| a + t * (b - a);
-    let low = mix(mix(c[0], c[1], t[0]), mix(c[2], c[3], t[0]), t[1]);
-    let high = mix(mix(c[4], c[5], t[0]), mix(c[6], c[7], t[0]), t[1]);
-    mix(low, high, t[2])
+fn blend(corners: &[[f64; 2]; 4], [x, y, z]: &[Place; 3]) -> f64 {
+    let mix = |[a, b]: [f64; 2], t: f64| a + t * (b - a);
+    let [a, b, c, d] = corners.map(|pair| mix(pair, x.t));
+    mix([mix([a, b], y.t), mix([c, d], y.t)], z.t)
 }
 
 /// Hermite cubic between q[1] and q[2] with central slopes, set to zero where they disagree in

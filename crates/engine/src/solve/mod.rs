@@ -56,4 +56,3 @@ pub enum SolveError {
         stage: &'static str,
     },
 }
-mod shim; pub use shim::*;
