@@ -6,7 +6,7 @@ use bathtub_engine::fluid::smoke::SmokeParams;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, FaceField, Grid};
 use bathtub_engine::solid::{Motion, Obstacle};
-use bathtub_engine::solve::{PressureMethod, SolveParams};
+use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};
 
@@ -30,7 +30,7 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
         sources: Vec::new(),
         obstacles: Vec::new(),
         pressure: PressureParams {
-            solver: PressureMethod::Multigrid,
+            solver: PressureSolver::Multigrid,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },
             strict: true,
         },

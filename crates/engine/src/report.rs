@@ -149,7 +149,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
     let Coupled { projected, bodies, momentum_error, ms } = coupled;
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
-        incompatible_flux: region.imbalance * grid.dx.powi(2),
+        incompatible_flux: region.incompatible * grid.dx.powi(2),
     });
     StepReport {
         step: state.step,

@@ -10,7 +10,8 @@ use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, Grid};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
-use crate::solve::{PressureMethod, SolveError, SolveInfo, SolveParams};
+pub use crate::solve::PressureSolver;
+use crate::solve::{SolveError, SolveInfo, SolveParams};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,7 @@ pub struct WorldParams {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PressureParams {
     /// The method.
-    pub solver: PressureMethod,
+    pub solver: PressureSolver,
     /// Tolerance, iteration cap, time budget.
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
@@ -145,7 +146,7 @@ impl World {
         };
         let obstacles = Obstacles::new(&params.obstacles, &grid);
         let boundary = obstacles.boundary(&grid, params.walls);
-        let mut projection = Projection::new(&grid);
+        let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
         let mut world = Self {
             emitters: params.sources.iter().map(|source| Emitter::new(source, &grid)).collect(),
@@ -262,7 +263,7 @@ impl World {
 
     /// The pressure that keeps every cell's volume: u* → u.
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
-        let PressureParams { solver, params, strict } = self.params.pressure;
+        let PressureParams { params, strict, .. } = self.params.pressure;
         let step = self.state.step + 1;
         let Self { state, next, boundary, .. } = self;
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
@@ -271,7 +272,7 @@ impl World {
         boundary.impose(&mut next.velocity);
         let projected = self
             .projection
-            .project(boundary, solver, &params, &mut next.velocity, &mut next.pressure)
+            .project(boundary, &params, &mut next.velocity, &mut next.pressure)
             .map_err(|source| StepError::Pressure { step, source })?;
         if strict && !projected.info.converged {
             let SolveInfo { iterations, residual, .. } = projected.info;

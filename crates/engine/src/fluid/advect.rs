@@ -9,7 +9,7 @@
 //! value given for it. All positions are in index space (see `grid::sample`).
 
 use super::boundary::{Boundary, Wall};
-use crate::grid::{Axis, CellField, FaceField, Grid, Lattice, VelocityLattice, parallel::for_each_row};
+use crate::grid::{Axis, CellField, FaceField, Grid, Lattice, VelocityLattice};
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -5,20 +5,23 @@
 //! L = −D G: coefficients A_f (the open fractions) on the faces that the pressure drives, Dirichlet p = 0
 //! beyond open sides [ZB17, eq. 9–12; A18, eq. 4].
 
-use super::boundary::{Boundary, Wall};
+use super::boundary::Boundary;
 use crate::grid::{
     Axis, CellField, FaceField, Grid,
     operators::{divergence, subtract_gradient},
 };
-use crate::solve::{ClosedRegion, PressureMethod, PressureSolve, SolveError, SolveInfo, SolveParams};
+use crate::solve::{ClosedRegion, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
 use rayon::prelude::*;
 
 /// The projection and its arrays, kept from step to step.
 pub struct Projection {
+    solver: PressureSolver,
     solve: PressureSolve,
     coefficients: FaceField,
     dirichlet: CellField,
     rhs: CellField,
+    /// Whether the operator has changed since the last solve.
+    is_stale: bool,
 }
 
 /// What a projection did.
@@ -33,18 +36,21 @@ pub struct Projected {
 }
 
 impl Projection {
-    /// For grids of this shape; `set_boundary` comes before the first `project`.
-    pub fn new(grid: &Grid) -> Self {
+    /// For this grid; `set_boundary` comes before the first `project`.
+    pub fn new(grid: &Grid, solver: PressureSolver) -> Self {
         Self {
-            solve: PressureSolve::new(grid.dims),
+            solver,
+            solve: PressureSolve::new(),
             coefficients: FaceField::new(grid, 0.0),
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
+            is_stale: true,
         }
     }
 
-    /// Rebuild the operator for new openings.
+    /// Take the openings of a new boundary.
     pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
+        self.is_stale = true;
         self.dirichlet.data.fill(0.0);
         for axis in Axis::ALL {
             let a = axis.index();
@@ -54,44 +60,43 @@ impl Projection {
                 .zip(open.par_iter().zip(free))
                 .for_each(|(coefficient, (&open, &free))| *coefficient = if free { open } else { 0.0 });
 
-            // Faces on the sides of the domain couple to p = 0, if at all, and not to a cell.
+            // A free face on a side of the domain has p = 0 beyond it.
             let [b, c] = axis.others().map(Axis::index);
-            for (side, at_face, at_cell) in [(0, 0, 0), (1, grid.dims[a], grid.dims[a] - 1)] {
+            for (at_face, at_cell) in [(0, 0), (grid.dims[a], grid.dims[a] - 1)] {
                 for q in 0..grid.dims[c] {
                     for p in 0..grid.dims[b] {
-                        let mut at = [0; 3];
-                        (at[a], at[b], at[c]) = (at_face, p, q);
-                        let coefficient = &mut self.coefficients[(axis, at)];
+                        let mut at = [at_face; 3];
+                        (at[b], at[c]) = (p, q);
+                        let coefficient = self.coefficients[(axis, at)];
                         at[a] = at_cell;
-                        if matches!(boundary.walls[a][side], Wall::Open) {
-                            self.dirichlet[at] += *coefficient;
-                        }
-                        *coefficient = 0.0;
+                        self.dirichlet[at] += coefficient;
                     }
                 }
             }
         }
-        self.solve.set_operator(&self.coefficients, &self.dirichlet);
     }
 
     /// Make `velocity` keep the volume of every cell; `p` is the guess and becomes the solution.
     pub fn project(
         &mut self,
         boundary: &Boundary,
-        method: PressureMethod,
         params: &SolveParams,
         velocity: &mut FaceField,
         p: &mut CellField,
     ) -> Result<Projected, SolveError> {
+        if self.is_stale {
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet)?;
+            self.is_stale = false;
+        }
         self.outflow(boundary, velocity);
         self.rhs.data.par_iter_mut().for_each(|b| *b = -*b);
-        let (info, closed) = self.solve.solve(method, &self.rhs.data, &mut p.data, params)?;
+        let info = self.solve.iterate(self.solver, &self.rhs.data, &mut p.data, params)?;
         subtract_gradient(p, &boundary.free, velocity);
 
         self.outflow(boundary, velocity);
-        let unknown = self.solve.diagonal();
-        let residual_flux = self.rhs.data.par_iter().zip(unknown).filter(|(_, d)| **d > 0.0).map(|(r, _)| r.abs());
-        Ok(Projected { info, closed, residual_flux: residual_flux.reduce(|| 0.0, f64::max) })
+        self.solve.mask(&mut self.rhs.data);
+        let residual_flux = self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max);
+        Ok(Projected { info, closed: self.solve.closed_regions().to_vec(), residual_flux })
     }
 
     /// Net volume leaving each cell, in units of dx², into `rhs`.

@@ -13,7 +13,7 @@ pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjug
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use laplacian::Laplacian;
 pub use multigrid::Multigrid;
-pub use pressure::PressureSolve;
+pub use pressure::{PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
 

@@ -4,7 +4,18 @@ use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::laplacian::dot;
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
-use crate::world::PressureSolver;
+use serde::{Deserialize, Serialize};
+
+/// Pressure solvers by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PressureSolver {
+    /// Conjugate gradients preconditioned by a multigrid cycle.
+    Multigrid,
+    /// Conjugate gradients preconditioned by incomplete Cholesky.
+    Icpcg,
+    /// Plain conjugate gradients.
+    Cg,
+}
 
 /// Solves L p = b; keeps its memory from step to step.
 ///
@@ -94,6 +105,11 @@ impl PressureSolve {
             PressureSolver::Icpcg => run(laplacian, regions, cholesky, double, (rhs, b_norm), pressure, params),
             PressureSolver::Cg => run(laplacian, regions, &mut Identity, double, (rhs, b_norm), pressure, params),
         }
+    }
+
+    /// Set `v` to zero where there is no unknown.
+    pub fn mask(&self, v: &mut [f64]) {
+        self.laplacian.mask(v);
     }
 
     /// Closed regions of the last solve.
