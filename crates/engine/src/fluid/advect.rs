@@ -228,6 +228,11 @@ impl<'a> Tracer<'a> {
 /// Shorten the path from `p` to `end` to where it meets a solid, to first order in its length.
 #[inline(always)]
 fn clip_at_solid(distance: &Lattice, p: DVec3, end: DVec3) -> DVec3 {
+    // Distance changes by at most one per cell: most paths are too short to meet anything.
+    let reach = (end - p).length();
+    if distance.nearest(p) > reach + 3f64.sqrt() {
+        return end;
+    }
     let at_end = distance.linear(end);
     if at_end >= 0.0 {
         return end;
