@@ -155,6 +155,9 @@ impl Advector {
     }
 }
 
+/// How far, in cells, a trace may go into a solid: enough that samples on its surface are not stuck there.
+const SKIN: f64 = 0.1;
+
 /// Samples handed to a thread at once.
 const MIN_LEN: usize = 2048;
 
@@ -228,22 +231,18 @@ impl<'a> Tracer<'a> {
 /// Shorten the path from `p` to `end` to where it meets a solid, to first order in its length.
 #[inline(always)]
 fn clip_at_solid(distance: &Lattice, p: DVec3, end: DVec3) -> DVec3 {
-    // Distance changes by at most one per cell: most paths are too short to meet anything.
-    let reach = (end - p).length();
-    if distance.nearest(p) > reach + 3f64.sqrt() {
+    // Distance changes by at most one per cell: most paths are too short to meet anything. The samples looked at
+    // here and at the end lie up to a cell's diagonal from the points.
+    let reach = (end - p).length() + 2.0 * 3f64.sqrt();
+    if distance.nearest(p) > reach {
         return end;
     }
     let at_end = distance.linear(end);
     if at_end >= 0.0 {
         return end;
     }
+    // A sample may itself lie inside (the centre of a cut face or cell): it may go a little deeper, not through.
     let at_start = distance.linear(p);
-    if at_start > 0.0 {
-        p + (end - p) * (at_start / (at_start - at_end))
-    } else if at_end < at_start {
-        // A sample inside the solid, heading further in.
-        p
-    } else {
-        end
-    }
+    let allowed = at_start.max(0.0) + SKIN;
+    p + (end - p) * (allowed / (at_start - at_end).max(allowed))
 }
