@@ -13,6 +13,7 @@ fn main() {
             .iter()
             .map(|&n| Problem::tank(n))
             .collect(),
+        "cut" => [32, 64, 128].iter().map(|&n| Problem::balls(n, 20, true)).collect(),
         _ => vec![
             Problem::balls(64, 20, false),
             Problem::balls(64, 20, true),
@@ -24,7 +25,7 @@ fn main() {
         let mut s = PressureSolve::new();
         for rhs in [Rhs::Random, Rhs::Physical] {
             let b = p.rhs(rhs);
-            for _ in 0..3 {
+            for _ in 0..std::env::var("REP").map_or(3, |v| v.parse().unwrap()) {
                 let mut x = vec![0.0; b.len()];
                 let t0 = Instant::now();
                 s.build(PressureSolver::Multigrid, &p.faces, &p.extra).unwrap();
