@@ -82,6 +82,11 @@ impl<'a> Lattice<'a> {
         self.data
     }
 
+    /// Number of samples along each axis.
+    pub fn dims(&self) -> [usize; 3] {
+        self.dims
+    }
+
     /// Where the first sample sits in index space.
     pub fn first(&self) -> [f64; 3] {
         self.ranges.map(|range| range.first)
@@ -107,13 +112,6 @@ impl<'a> Lattice<'a> {
     pub fn linear(&self, p: DVec3) -> f64 {
         let (x, y, z) = (self.place(p, 0), self.place(p, 1), self.place(p, 2));
         blend(&self.corners(x, y, z), x.t, y.t, z.t)
-    }
-
-    /// The sample in the same cell as `p` or next to it: no farther than one cell along each axis.
-    #[inline(always)]
-    pub fn nearest(&self, p: DVec3) -> f64 {
-        let (x, y, z) = (self.place(p, 0), self.place(p, 1), self.place(p, 2));
-        self.data[x.index + self.dims[0] * (y.index + self.dims[1] * z.index)]
     }
 
     /// Trilinear interpolation, with the smallest and the largest of the eight values it blends.
