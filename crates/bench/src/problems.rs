@@ -86,7 +86,7 @@ impl Problem {
                 } else if d < -0.5 {
                     0.0
                 } else {
-                    if std::env::var("LIN").is_ok() { d + 0.5 } else { random(1000 + 3 * f + axis.index()) }
+                    random(1000 + 3 * f + axis.index())
                 };
                 problem.faces.axes[axis.index()][f] *= open;
             }
