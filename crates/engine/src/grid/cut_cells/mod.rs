@@ -103,7 +103,7 @@ pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let chunks = mesh.triangles.par_chunks(chunk).enumerate();
     let parts: Vec<_> = chunks.map(|(c, triangles)| divide(grid, &vertices, triangles, c * chunk)).collect();
     let (polygons, entries): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    BodyCut { polygons: sort_by_cell(&polygons.concat()), entries: entries.concat(), range }
+    BodyCut { polygons: sort_by_cell(&polygons), entries: entries.concat(), range }
 }
 
 impl CutCells {
@@ -287,12 +287,15 @@ fn divide(grid: &Grid, vertices: &[DVec3], triangles: &[[u32; 3]], first: usize)
     (polygons, entries)
 }
 
-/// Stable: the polygons of a cell stay in the order of triangles.
-fn sort_by_cell(polygons: &[CutPolygon]) -> Vec<CutPolygon> {
+/// All polygons by cell; those of a cell stay in the order of triangles.
+fn sort_by_cell(parts: &[Vec<CutPolygon>]) -> Vec<CutPolygon> {
     // Small keys are moved about instead of whole polygons.
-    let mut order: Vec<(usize, u32)> = polygons.iter().zip(0..).map(|(polygon, i)| (polygon.cell, i)).collect();
+    let keys = |(p, part): (usize, &Vec<CutPolygon>)| -> Vec<(usize, u32, u32)> {
+        part.iter().zip(0..).map(|(polygon, i)| (polygon.cell, p as u32, i)).collect()
+    };
+    let mut order = parts.iter().enumerate().flat_map(keys).collect::<Vec<_>>();
     order.par_sort_unstable();
-    order.into_iter().map(|(_, i)| polygons[i as usize]).collect()
+    order.into_iter().map(|(_, part, i)| parts[part as usize][i as usize]).collect()
 }
 
 /// A cell, face or size moved by `steps` along `axis`.
