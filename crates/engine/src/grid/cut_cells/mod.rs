@@ -103,7 +103,7 @@ pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let chunks = mesh.triangles.par_chunks(chunk).enumerate();
     let parts: Vec<_> = chunks.map(|(c, triangles)| divide(grid, &vertices, triangles, c * chunk)).collect();
     let (polygons, entries): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-    BodyCut { polygons: sort_by_cell(&polygons.concat()), entries: entries.concat(), range }
+    BodyCut { polygons: sort_by_cell(&polygons), entries: entries.concat(), range }
 }
 
 impl CutCells {
@@ -121,19 +121,13 @@ impl CutCells {
     /// Remove all solids; costs no more than they covered.
     pub fn clear(&mut self) {
         for range in std::mem::take(&mut self.touched) {
-            let [nx, ny, nz] = range.dims;
-            for k in 0..nz {
-                for j in 0..ny {
-                    let at = range.cell([0, j, k]);
-                    let cell = self.grid.cell(at);
-                    self.volume.data[cell..cell + nx].fill(1.0);
-                    self.solid_flux.data[cell..cell + nx].fill(0.0);
-                    for axis in Axis::ALL {
-                        for side in [0, 1] {
-                            let face = self.grid.face(axis, shifted(at, axis, side));
-                            self.open.axes[axis.index()][face..face + nx].fill(1.0);
-                        }
-                    }
+            for row in range.rows(range.dims, self.grid.dims) {
+                self.volume.data[row.clone()].fill(1.0);
+                self.solid_flux.data[row].fill(0.0);
+            }
+            for axis in Axis::ALL {
+                for row in range.rows(shifted(range.dims, axis, 1), self.grid.face_dims(axis)) {
+                    self.open.axes[axis.index()][row].fill(1.0);
                 }
             }
         }
@@ -141,7 +135,8 @@ impl CutCells {
 
     /// Cut out one more body whose surface moves with `velocity` (m/s) at the centres of its polygons.
     pub fn add(&mut self, body: &BodyCut, velocity: impl Fn(&CutPolygon) -> DVec3) {
-        let range = body.range;
+        let (grid, range) = (self.grid, body.range);
+        let [nx, ny, nz] = range.dims;
         // The solid's share of the faces between the cells visited and those to come, for each row along each axis.
         let mut share = range.sections();
         for entry in &body.entries {
@@ -152,30 +147,39 @@ impl CutCells {
         }
 
         // By the closure of each cell, its upper faces have the solid of the lower ones less the polygons between.
+        let [share_x, share_y, share_z] = &mut share;
+        let mut upper_x = vec![0.0; nx];
+        let mut volume = vec![0.0; nx];
         let mut polygons = body.polygons.iter().peekable();
-        let per_face = 1.0 / (self.grid.dx * self.grid.dx);
-        let [nx, ny, nz] = range.dims;
+        let per_face = 1.0 / (grid.dx * grid.dx);
         for k in 0..nz {
             for j in 0..ny {
-                for i in 0..nx {
-                    let at = range.cell([i, j, k]);
-                    let cell = self.grid.cell(at);
-                    let lower = (self.grid.origin.x / self.grid.dx) + at[0] as f64;
-                    let mut area = DVec3::ZERO;
-                    let mut moment = 0.0;
-                    while let Some(polygon) = polygons.next_if(|polygon| polygon.cell == cell) {
-                        area += per_face * polygon.area;
-                        moment += (polygon.centroid.x / self.grid.dx - lower) * per_face * polygon.area.x;
-                        self.solid_flux.data[cell] += velocity(polygon).dot(polygon.area);
-                    }
-                    for axis in Axis::ALL {
-                        let share = &mut share[axis.index()][range.row(axis, [i, j, k])];
-                        *share -= area[axis.index()];
-                        take(&mut self.open[(axis, shifted(at, axis, 1))], *share);
-                    }
-                    // ∮ x nₓ dA with x from the lower face: the upper face, one cell from there, and the polygons.
-                    let upper = share[Axis::X.index()][range.row(Axis::X, [i, j, k])];
-                    take(&mut self.volume.data[cell], upper + moment);
+                let start = range.cell([0, j, k]);
+                let first = grid.cell(start);
+                let (share_y, share_z) = (&mut share_y[nx * k..][..nx], &mut share_z[nx * j..][..nx]);
+                upper_x.fill(0.0);
+                volume.fill(0.0);
+                while let Some(polygon) = polygons.next_if(|polygon| polygon.cell < first + nx) {
+                    let i = polygon.cell - first;
+                    let area = per_face * polygon.area;
+                    let lower = grid.node([start[0] + i, 0, 0]).x;
+                    upper_x[i] -= area.x;
+                    share_y[i] -= area.y;
+                    share_z[i] -= area.z;
+                    volume[i] += (polygon.centroid.x - lower) / grid.dx * area.x;
+                    self.solid_flux.data[polygon.cell] += velocity(polygon).dot(polygon.area);
+                }
+                // The volume is ∮ x nₓ dA with x from the lower face: the polygons, and the upper face one cell away.
+                let mut solid = share_x[j + ny * k];
+                for (upper, volume) in upper_x.iter_mut().zip(&mut volume) {
+                    solid += *upper;
+                    *upper = solid;
+                    *volume += solid;
+                }
+                take_row(&mut self.volume.data[first..], &volume);
+                for (axis, share) in Axis::ALL.into_iter().zip([&*upper_x, share_y, share_z]) {
+                    let face = grid.face(axis, shifted(start, axis, 1));
+                    take_row(&mut self.open.axes[axis.index()][face..], share);
                 }
             }
         }
@@ -184,13 +188,10 @@ impl CutCells {
 
     /// Close the first faces along `axis` by the solid that enters there.
     fn close_first_faces(&mut self, range: CellRange, axis: Axis, share: &[f64]) {
-        let [nx, ny, nz] = range.section(axis);
-        for k in 0..nz {
-            for j in 0..ny {
-                for i in 0..nx {
-                    take(&mut self.open[(axis, range.cell([i, j, k]))], share[range.row(axis, [i, j, k])]);
-                }
-            }
+        let section = range.section(axis);
+        let faces = range.rows(section, self.grid.face_dims(axis));
+        for (row, share) in faces.zip(share.chunks(section[0].max(1))) {
+            take_row(&mut self.open.axes[axis.index()][row], share);
         }
     }
 }
@@ -223,6 +224,16 @@ impl CellRange {
     /// The cell of this box that is this one of the grid.
     fn local(&self, cell: [usize; 3]) -> [usize; 3] {
         [0, 1, 2].map(|a| cell[a] - self.start[a])
+    }
+
+    /// Where the rows along x of an array of size `within` that starts with this box lie in one of size `dims`.
+    fn rows(&self, within: [usize; 3], dims: [usize; 3]) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let [x, y, z] = self.start;
+        let layers = (z..z + within[2]).flat_map(move |k| (y..y + within[1]).map(move |j| [j, k]));
+        layers.map(move |[j, k]| {
+            let start = x + dims[0] * (j + dims[1] * k);
+            start..start + within[0]
+        })
     }
 
     /// Size of the box's first layer of cells along `axis`.
@@ -276,23 +287,77 @@ fn divide(grid: &Grid, vertices: &[DVec3], triangles: &[[u32; 3]], first: usize)
     (polygons, entries)
 }
 
-/// Stable: the polygons of a cell stay in the order of triangles.
-fn sort_by_cell(polygons: &[CutPolygon]) -> Vec<CutPolygon> {
+/// All polygons by cell; those of a cell stay in the order of triangles.
+fn sort_by_cell(parts: &[Vec<CutPolygon>]) -> Vec<CutPolygon> {
     // Small keys are moved about instead of whole polygons.
-    let mut order: Vec<(usize, u32)> = polygons.iter().zip(0..).map(|(polygon, i)| (polygon.cell, i)).collect();
+    let keys = |(p, part): (usize, &Vec<CutPolygon>)| -> Vec<(usize, u32, u32)> {
+        part.iter().zip(0..).map(|(polygon, i)| (polygon.cell, p as u32, i)).collect()
+    };
+    let mut order = parts.iter().enumerate().flat_map(keys).collect::<Vec<_>>();
     order.par_sort_unstable();
-    order.into_iter().map(|(_, i)| polygons[i as usize]).collect()
+    order.into_iter().map(|(_, part, i)| parts[part as usize][i as usize]).collect()
 }
 
-/// The cell or face `steps` further along `axis`.
+/// A cell, face or size moved by `steps` along `axis`.
 fn shifted(mut at: [usize; 3], axis: Axis, steps: usize) -> [usize; 3] {
     at[axis.index()] += steps;
     at
 }
 
-/// Lessen an open fraction by a solid one; what rounding leaves of either is nothing.
-fn take(open: &mut f64, solid: f64) {
-    if solid > ROUND_OFF {
-        *open = if *open - solid < ROUND_OFF { 0.0 } else { *open - solid };
+/// Lessen open fractions by solid ones; what rounding leaves of either is nothing.
+fn take_row(open: &mut [f64], solid: &[f64]) {
+    for (open, &solid) in open.iter_mut().zip(solid) {
+        let left = if solid > ROUND_OFF { *open - solid } else { *open };
+        *open = if left < ROUND_OFF { 0.0 } else { left };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Pose, Shape};
+    use glam::DQuat;
+
+    #[test]
+    fn a_vertex_next_to_a_plane_is_on_it() {
+        let grid = Grid::new([8, 8, 8], 0.1, DVec3::ZERO);
+        // 0.3 / 0.1 is not 3 in binary.
+        assert_eq!(to_cells(&grid, DVec3::new(0.3, 0.35, 0.7)), DVec3::new(3.0, 0.35 / 0.1, 7.0));
+    }
+
+    #[test]
+    fn half_a_cell_is_half_open() {
+        let grid = Grid::new([3, 3, 3], 2.0, DVec3::ZERO);
+        let pose = Pose { position: DVec3::new(3.0, 2.5, 3.0), rotation: DQuat::IDENTITY };
+        let body = cut(&grid, &Shape::Box { size: DVec3::new(2.0, 1.0, 2.0) }.surface(1.0).posed(&pose));
+        let mut cells = CutCells::new(&grid);
+        cells.add(&body, |_| DVec3::Y);
+        assert_eq!(cells.volume[[1, 1, 1]], 0.5);
+        assert_eq!(cells.open[(Axis::X, [1, 1, 1])], 0.5);
+        assert_eq!(cells.open[(Axis::X, [2, 1, 1])], 0.5);
+        assert_eq!(cells.open[(Axis::Y, [1, 1, 1])], 0.0);
+        assert_eq!(cells.open[(Axis::Y, [1, 2, 1])], 1.0);
+        // The top is in the cell, the bottom belongs to the fluid below.
+        assert_eq!(cells.solid_flux[[1, 1, 1]], 4.0);
+        assert_eq!(cells.solid_flux[[1, 0, 1]], -4.0);
+    }
+
+    #[test]
+    fn solid_that_enters_from_below_the_grid_closes_its_first_faces() {
+        let grid = Grid::new([3, 3, 3], 1.0, DVec3::ZERO);
+        let pose = Pose { position: DVec3::new(-4.0, 1.5, 1.25), rotation: DQuat::IDENTITY };
+        let mut cells = CutCells::new(&grid);
+        cells.add(&cut(&grid, &Shape::Box { size: DVec3::new(10.5, 1.0, 0.5) }.surface(1.0).posed(&pose)), |_| {
+            DVec3::ZERO
+        });
+        assert_eq!([0, 1, 2, 3].map(|i| cells.open[(Axis::X, [i, 1, 1])]), [0.5, 0.5, 1.0, 1.0]);
+        assert_eq!([0, 1, 2].map(|i| cells.volume[[i, 1, 1]]), [0.5, 0.875, 1.0]);
+    }
+
+    #[test]
+    fn rounding_errors_are_not_left_as_slivers() {
+        let mut open = [1.0, 1.0, 0.25, 0.25, 1.0];
+        take_row(&mut open, &[1e-14, 1.0 - 1e-14, 0.25 + 1e-15, 0.5, -1e-14]);
+        assert_eq!(open, [1.0, 0.0, 0.0, 0.0, 1.0]);
     }
 }
