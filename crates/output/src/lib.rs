@@ -1,1 +1,9 @@
 //! What a run leaves on disk: volumes, meshes, pictures, statistics, checkpoints.
+
+pub mod atomic;
+pub mod checkpoint;
+pub mod frame;
+pub mod ply;
+pub mod run_dir;
+pub mod stats;
+pub mod vdb;

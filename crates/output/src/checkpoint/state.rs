@@ -1,0 +1,125 @@
+//! The engine's state as sections of a checkpoint, and its hash.
+
+use super::container::CheckpointError;
+use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
+use bathtub_engine::world::State;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{BufWriter, Write};
+
+/// One section per field; `clock` holds the counters.
+pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
+    // Taken apart completely, so that a new field of the state cannot be forgotten here.
+    let State { time, step, frame, velocity, density, temperature, pressure } = state;
+    vec![
+        section("clock", &(time, step, frame)),
+        section("velocity", velocity),
+        section("density", density),
+        section("temperature", temperature),
+        section("pressure", pressure),
+    ]
+}
+
+/// The state that [`to_sections`] took apart; every field must have the shape of `grid`.
+pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<State, CheckpointError> {
+    let (time, step, frame): (f64, u64, u64) = decode(sections, "clock")?;
+    let cells = |name: &str| -> Result<CellField, CheckpointError> {
+        let field: CellField = decode(sections, name)?;
+        check_shape(name, field.dims == grid.dims && field.data.len() == grid.cells(), field.dims, grid)?;
+        Ok(field)
+    };
+    let velocity: FaceField = decode(sections, "velocity")?;
+    let whole =
+        Axis::ALL.iter().all(|&a| velocity.axes[a.index()].len() == grid.face_dims(a).iter().product::<usize>());
+    check_shape("velocity", velocity.dims == grid.dims && whole, velocity.dims, grid)?;
+    let (density, temperature, pressure) = (cells("density")?, cells("temperature")?, cells("pressure")?);
+    Ok(State { time, step, frame, velocity, density, temperature, pressure })
+}
+
+/// BLAKE3 of everything that changes from step to step, in hexadecimal: equal hashes mean equal bits.
+pub fn state_hash(state: &State) -> String {
+    let hasher = BufWriter::with_capacity(1 << 16, blake3::Hasher::new());
+    let mut hasher = postcard::to_io(state, hasher).expect("a state of plain values always encodes");
+    hasher.flush().expect("hashing cannot fail");
+    hasher.get_ref().finalize().to_hex().to_string()
+}
+
+fn section(name: &str, value: &impl Serialize) -> (String, Vec<u8>) {
+    (name.to_string(), postcard::to_stdvec(value).expect("a state of plain values always encodes"))
+}
+
+fn decode<T: DeserializeOwned>(sections: &[(String, Vec<u8>)], name: &str) -> Result<T, CheckpointError> {
+    let problem = |problem: &str| CheckpointError::Content { name: name.into(), problem: problem.into() };
+    let (_, bytes) = sections.iter().find(|(n, _)| n == name).ok_or_else(|| problem("is missing"))?;
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        _ => Err(problem("does not decode")),
+    }
+}
+
+fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result<(), CheckpointError> {
+    let problem = || format!("has {found:?} cells, the scene's grid has {:?}", grid.dims);
+    same.then_some(()).ok_or_else(|| CheckpointError::Content { name: name.into(), problem: problem() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    fn grid() -> Grid {
+        Grid::new([4, 5, 3], 0.1, DVec3::ZERO)
+    }
+
+    fn state() -> State {
+        let mut n = 0.0f64;
+        let mut next = || {
+            n += 1.0;
+            (n * 0.7).sin() * 1e-3
+        };
+        let mut cells = || CellField { dims: grid().dims, data: (0..grid().cells()).map(|_| next()).collect() };
+        let (density, temperature, pressure) = (cells(), cells(), cells());
+        let mut velocity = FaceField::new(&grid(), 0.0);
+        velocity.axes.iter_mut().flatten().for_each(|v| *v = next());
+        State { time: 0.1 + 0.2, step: 17, frame: 3, velocity, density, temperature, pressure }
+    }
+
+    #[test]
+    fn a_state_survives_to_the_bit() {
+        let back = from_sections(&to_sections(&state()), &grid()).unwrap();
+        assert_eq!(back, state());
+        assert_eq!(state_hash(&back), state_hash(&state()));
+    }
+
+    #[test]
+    fn the_hash_sees_the_last_bit_of_every_field() {
+        let reference = state_hash(&state());
+        let numbers: [fn(&mut State) -> &mut f64; 5] = [
+            |s| &mut s.time,
+            |s| &mut s.velocity.axes[2][7],
+            |s| &mut s.density.data[59],
+            |s| &mut s.temperature.data[0],
+            |s| &mut s.pressure.data[30],
+        ];
+        for number in numbers {
+            let mut other = state();
+            let v = number(&mut other);
+            *v = f64::from_bits(v.to_bits() ^ 1);
+            assert_ne!(state_hash(&other), reference);
+        }
+        assert_ne!(state_hash(&State { frame: 4, ..state() }), reference);
+    }
+
+    #[test]
+    fn another_resolution_or_a_missing_section_is_refused_by_name() {
+        let finer = Grid::new([8, 5, 3], 0.1, DVec3::ZERO);
+        let error = from_sections(&to_sections(&state()), &finer).unwrap_err().to_string();
+        assert!(error.contains("velocity") && error.contains("[8, 5, 3]"), "{error}");
+        let mut sections = to_sections(&state());
+        sections.retain(|(name, _)| name != "pressure");
+        assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"pressure\" is missing"));
+        let mut sections = to_sections(&state());
+        sections[2].1.pop();
+        assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"density\" does not decode"));
+    }
+}

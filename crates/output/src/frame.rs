@@ -1,0 +1,331 @@
+//! One frame: what it holds, and its files.
+//!
+//! ```text
+//! smoke_0001.vdb          grids density, temperature, velocity
+//! wheel_0001.ply          the surface of a moving body in this frame
+//! ball_static.ply         the surface of a body that never moves, written once
+//! ```
+
+use crate::atomic::{self, FileError};
+use crate::ply::{self, PlyError};
+use crate::vdb::{self, Header, Values, VdbError, Volume};
+use bathtub_engine::geometry::TriMesh;
+use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
+use bathtub_engine::world::State;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What can be seen at one time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Number of the frame.
+    pub index: u64,
+    /// s.
+    pub time: f64,
+    /// Where the cells are.
+    pub grid: Grid,
+    /// Smoke density, 1 where a source of density 1 is.
+    pub density: CellField<f32>,
+    /// Above ambient, K.
+    pub temperature: CellField<f32>,
+    /// At cell centres, m/s.
+    pub velocity: CellField<[f32; 3]>,
+    /// The solids.
+    pub surfaces: Vec<Surface>,
+}
+
+/// The surface of a body in world space.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Surface {
+    /// The body's name.
+    pub name: String,
+    /// m.
+    pub mesh: TriMesh,
+    /// Whether it ever moves; if not, one file serves all frames.
+    pub moves: bool,
+}
+
+/// What is written of the velocity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VelocityOutput {
+    /// Nothing.
+    None,
+    /// In and next to smoke: all that motion blur and advected detail need, at a fraction of the size.
+    #[default]
+    Smoke,
+    /// In every cell where the fluid moves.
+    Everywhere,
+}
+
+/// What goes into a frame's files.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FrameSettings {
+    /// Densities up to this, and temperatures up to this many K, are not stored.
+    pub threshold: f32,
+    /// Which velocities are stored.
+    pub velocity: VelocityOutput,
+}
+
+impl Default for FrameSettings {
+    fn default() -> Self {
+        Self { threshold: 1e-4, velocity: VelocityOutput::default() }
+    }
+}
+
+/// Why a frame cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// A file is missing or unreadable.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The volume file is unusable.
+    #[error("{}: {source}", path.display())]
+    Volume {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: VdbError,
+    },
+    /// A mesh file is unusable.
+    #[error("{}: {source}", path.display())]
+    Mesh {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: PlyError,
+    },
+    /// The volume was made by a run of another scene.
+    #[error("{} belongs to another scene (hash {found}, this run has {expected})", path.display())]
+    OtherScene {
+        /// Which.
+        path: PathBuf,
+        /// In the file.
+        found: String,
+        /// Of the run.
+        expected: String,
+    },
+}
+
+impl Frame {
+    /// The visible part of a state.
+    pub fn new(grid: &Grid, state: &State, surfaces: Vec<Surface>) -> Self {
+        let single = |field: &CellField| CellField {
+            dims: field.dims,
+            data: field.data.iter().map(|&v| v as f32).collect::<Vec<f32>>(),
+        };
+        Self {
+            index: state.frame,
+            time: state.time,
+            grid: *grid,
+            density: single(&state.density),
+            temperature: single(&state.temperature),
+            velocity: centred(grid, &state.velocity),
+            surfaces,
+        }
+    }
+}
+
+/// Face velocities averaged to cell centres, where every tool expects them.
+fn centred(grid: &Grid, faces: &FaceField) -> CellField<[f32; 3]> {
+    let mut cells = CellField::new(grid, [0.0; 3]);
+    for (index, value) in cells.data.iter_mut().enumerate() {
+        let low = grid.cell_at(index);
+        for axis in Axis::ALL {
+            let mut high = low;
+            high[axis.index()] += 1;
+            value[axis.index()] = (0.5 * (faces[(axis, low)] + faces[(axis, high)])) as f32;
+        }
+    }
+    cells
+}
+
+/// Write the files of a frame; each appears complete or not at all, the volume last.
+pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &FrameSettings) -> Result<(), FileError> {
+    for surface in &frame.surfaces {
+        let path = mesh_path(directory, &surface.name, surface.moves.then_some(frame.index));
+        if surface.moves || !path.exists() {
+            atomic::write(&path, |out| ply::write(out, &surface.mesh))?;
+        }
+    }
+    let header = Header { grid: frame.grid, time: frame.time, frame: frame.index, scene_hash: scene_hash.to_string() };
+    let threshold = settings.threshold;
+    let near_smoke = match settings.velocity {
+        VelocityOutput::Smoke => Some(velocity_near_smoke(frame, threshold)),
+        VelocityOutput::None | VelocityOutput::Everywhere => None,
+    };
+    let mut volumes = vec![
+        Volume { name: "density", values: Values::Float(&frame.density.data), threshold },
+        Volume { name: "temperature", values: Values::Float(&frame.temperature.data), threshold },
+    ];
+    if settings.velocity != VelocityOutput::None {
+        let values = Values::Vec3(near_smoke.as_ref().unwrap_or(&frame.velocity.data));
+        volumes.push(Volume { name: "velocity", values, threshold: 0.0 });
+    }
+    atomic::write(&volume_path(directory, frame.index), |out| vdb::write(out, &header, &volumes))
+}
+
+/// The velocity in blocks of 8³ cells (leaves of the file's tree) that hold smoke, zero elsewhere.
+fn velocity_near_smoke(frame: &Frame, threshold: f32) -> Vec<[f32; 3]> {
+    const BLOCK: usize = 8;
+    let grid = &frame.grid;
+    let blocks = grid.dims.map(|n| n.div_ceil(BLOCK));
+    let block_of = |index: usize| {
+        let [i, j, k] = grid.cell_at(index).map(|c| c / BLOCK);
+        i + blocks[0] * (j + blocks[1] * k)
+    };
+    let mut smoky = vec![false; blocks.iter().product()];
+    for (index, &density) in frame.density.data.iter().enumerate() {
+        smoky[block_of(index)] |= density.abs() > threshold;
+    }
+    let kept = |(index, &v): (usize, &[f32; 3])| if smoky[block_of(index)] { v } else { [0.0; 3] };
+    frame.velocity.data.iter().enumerate().map(kept).collect()
+}
+
+/// Numbers of the frames in a directory, rising.
+pub fn list(directory: &Path) -> Result<Vec<u64>, FileError> {
+    let mut frames = Vec::new();
+    for entry in fs::read_dir(directory).map_err(FileError::new("read", directory))? {
+        let name = entry.map_err(FileError::new("read", directory))?.file_name();
+        let number: Option<u64> =
+            name.to_str().and_then(|n| n.strip_prefix("smoke_")?.strip_suffix(".vdb")?.parse().ok());
+        frames.extend(number);
+    }
+    frames.sort_unstable();
+    Ok(frames)
+}
+
+/// Read a frame back. `bodies` are the names of the solids in their order; a velocity that was not stored is zero.
+pub fn read(directory: &Path, index: u64, scene_hash: &str, bodies: &[String]) -> Result<Frame, FrameError> {
+    let path = volume_path(directory, index);
+    let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+    let mut file = vdb::read(&bytes).map_err(|source| FrameError::Volume { path: path.clone(), source })?;
+    let Header { grid, time, frame, scene_hash: found } = file.header.clone();
+    if found != scene_hash {
+        return Err(FrameError::OtherScene { path, found, expected: scene_hash.to_string() });
+    }
+    let dims = grid.dims;
+    let float = |data: Option<Vec<f32>>| data.map_or(CellField::new(&grid, 0.0), |data| CellField { dims, data });
+    let vector = |data: Option<Vec<_>>| data.map_or(CellField::new(&grid, [0.0; 3]), |data| CellField { dims, data });
+    let surfaces = bodies.iter().map(|name| read_surface(directory, name, index)).collect::<Result<_, _>>()?;
+    Ok(Frame {
+        index: frame,
+        time,
+        grid,
+        density: float(file.take_float("density")),
+        temperature: float(file.take_float("temperature")),
+        velocity: vector(file.take_vec3("velocity")),
+        surfaces,
+    })
+}
+
+/// A body's mesh of this frame, or the one that serves all frames.
+fn read_surface(directory: &Path, name: &str, index: u64) -> Result<Surface, FrameError> {
+    let moving = mesh_path(directory, name, Some(index));
+    let (path, bytes, moves) = match fs::read(&moving) {
+        Ok(bytes) => (moving, bytes, true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            let path = mesh_path(directory, name, None);
+            let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+            (path, bytes, false)
+        }
+        Err(e) => return Err(FileError::new("read", &moving)(e).into()),
+    };
+    let mesh = ply::read(&bytes).map_err(|source| FrameError::Mesh { path, source })?;
+    Ok(Surface { name: name.to_string(), mesh, moves })
+}
+
+/// Where the volume of a frame is.
+pub fn volume_path(directory: &Path, index: u64) -> PathBuf {
+    directory.join(format!("smoke_{index:04}.vdb"))
+}
+
+/// Where the mesh of a body is: in one frame, or in all.
+pub fn mesh_path(directory: &Path, body: &str, index: Option<u64>) -> PathBuf {
+    let stem = file_stem(body);
+    directory.join(match index {
+        Some(index) => format!("{stem}_{index:04}.ply"),
+        None => format!("{stem}_static.ply"),
+    })
+}
+
+/// A body's name as part of a file name: letters, digits, `_` and `-` as they are, all else as %-escapes, so that
+/// no name leaves the directory and no two names share a file.
+fn file_stem(name: &str) -> String {
+    let plain = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+    name.bytes().map(|c| if plain(&c) { char::from(c).to_string() } else { format!("%{c:02x}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::scratch::Scratch;
+    use glam::DVec3;
+
+    fn triangle(x: f64) -> TriMesh {
+        TriMesh { vertices: vec![DVec3::X * x, DVec3::Y, DVec3::Z], triangles: vec![[0, 1, 2]] }
+    }
+
+    fn frame() -> Frame {
+        let grid = Grid::new([10, 12, 9], 0.125, DVec3::new(-0.5, 0.0, 1.0));
+        let mut density = CellField::new(&grid, 0.0);
+        let mut velocity = CellField::new(&grid, [0.0, 0.25, 0.0]);
+        for (n, d) in density.data.iter_mut().enumerate().skip(1000) {
+            *d = n as f32 * 1e-3;
+        }
+        velocity.data[1077] = [0.5, -1.0, 2.0];
+        let temperature = CellField { dims: grid.dims, data: density.data.iter().map(|d| 300.0 * d).collect() };
+        let surface = |name: &str, moves| Surface { name: name.into(), mesh: triangle(2.0), moves };
+        let surfaces = vec![surface("ball", false), surface("wheel", true)];
+        Frame { index: 7, time: 0.28, grid, density, temperature, velocity, surfaces }
+    }
+
+    fn names() -> Vec<String> {
+        vec!["ball".into(), "wheel".into()]
+    }
+
+    #[test]
+    fn a_frame_is_read_back() {
+        let dir = Scratch::new("frame");
+        let settings = FrameSettings { threshold: 0.0, velocity: VelocityOutput::Everywhere };
+        write(dir.path(), &frame(), "abc", &settings).unwrap();
+        assert_eq!(read(dir.path(), 7, "abc", &names()).unwrap(), frame());
+        assert_eq!(list(dir.path()).unwrap(), [7]);
+        let mut files: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        files.sort();
+        assert_eq!(files, ["ball_static.ply", "smoke_0007.vdb", "wheel_0007.ply"]);
+        assert!(matches!(read(dir.path(), 7, "other", &names()), Err(FrameError::OtherScene { .. })));
+        assert!(matches!(read(dir.path(), 8, "abc", &names()), Err(FrameError::File(_))));
+    }
+
+    #[test]
+    fn velocity_is_kept_where_smoke_is() {
+        let dir = Scratch::new("frame-velocity");
+        write(dir.path(), &frame(), "abc", &FrameSettings::default()).unwrap();
+        let back = read(dir.path(), 7, "abc", &names()).unwrap();
+        assert_eq!(back.velocity.data[1077], [0.5, -1.0, 2.0]);
+        assert_eq!(back.velocity.data[0], [0.0; 3]);
+    }
+
+    #[test]
+    fn cell_velocities_are_the_mean_of_their_faces() {
+        let grid = Grid::new([2, 3, 1], 0.5, DVec3::ZERO);
+        let mut faces = FaceField::new(&grid, 0.0);
+        faces[(Axis::X, [1, 2, 0])] = 3.0;
+        faces[(Axis::Y, [0, 3, 0])] = 1.0;
+        let cells = centred(&grid, &faces);
+        assert_eq!(cells[[0, 2, 0]], [1.5, 0.5, 0.0]);
+        assert_eq!(cells[[1, 2, 0]], [1.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn no_body_name_leaves_the_directory_or_meets_another() {
+        let dir = Path::new("frames");
+        assert_eq!(mesh_path(dir, "../../etc/passwd", None).parent(), Some(dir));
+        assert_ne!(mesh_path(dir, "ball_0001", None), mesh_path(dir, "ball", Some(1)));
+        assert_ne!(mesh_path(dir, "a b", None), mesh_path(dir, "a_b", None));
+    }
+}

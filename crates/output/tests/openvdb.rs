@@ -1,0 +1,71 @@
+//! Our volumes as the reference OpenVDB library sees them, through its Python module (Debian: python3-openvdb).
+//!
+//! Nothing but Rust is needed to build and test Bathtub, so where the module is absent the test says so and ends.
+
+use bathtub_engine::grid::Grid;
+use bathtub_output::vdb::{self, Header, Values, Volume};
+use glam::DVec3;
+use std::fs;
+use std::process::Command;
+
+const SCRIPT: &str = r#"
+import sys
+try:
+    import openvdb as vdb
+except ImportError:
+    import pyopenvdb as vdb
+grids, meta = vdb.readAll(sys.argv[1])
+print(meta["bathtub_frame"], meta["bathtub_scene_hash"])
+for g in grids:
+    print(g.name, g.valueTypeName, g.gridClass, g.activeVoxelCount(), *g.evalActiveVoxelBoundingBox())
+    print(*(round(c, 9) for c in g.transform.indexToWorld((0, 0, 0))), *g.transform.voxelSize())
+    a = g.getConstAccessor()
+    for at in [(0, 0, 0), (7, 8, 9), (4, 290, 3), (18, 299, 8), (9, 9, 0)]:
+        print(a.getValue(at), a.isValueOn(at))
+"#;
+
+fn python() -> Option<&'static str> {
+    ["/usr/bin/python3", "python3"].into_iter().find(|python| {
+        let probe = "try:\n import openvdb\nexcept ImportError:\n import pyopenvdb";
+        Command::new(python).args(["-c", probe]).output().is_ok_and(|o| o.status.success())
+    })
+}
+
+#[test]
+fn the_reference_library_reads_every_voxel_at_its_place() {
+    let Some(python) = python() else {
+        eprintln!("no Python module openvdb here: nothing checked");
+        return;
+    };
+    // Values that say where they are; a plane of zeros is inactive. 300 cells reach over three nodes.
+    let grid = Grid::new([19, 300, 9], 0.05, DVec3::new(-1.0, 0.25, 3.0));
+    let value = |[i, j, k]: [usize; 3]| if i == 9 { 0.0 } else { (1 + i + 32 * j + 16384 * k) as f32 };
+    let density: Vec<f32> = (0..grid.cells()).map(|n| value(grid.cell_at(n))).collect();
+    let velocity: Vec<[f32; 3]> = density.iter().map(|&d| [d, -d, 0.5 * d]).collect();
+    let path = std::env::temp_dir().join(format!("bathtub-openvdb-{}.vdb", std::process::id()));
+    let header = Header { grid, time: 0.5, frame: 12, scene_hash: "cafe".into() };
+    let volumes = [
+        Volume { name: "density", values: Values::Float(&density), threshold: 0.0 },
+        Volume { name: "velocity", values: Values::Vec3(&velocity), threshold: 0.0 },
+    ];
+    vdb::write(&mut fs::File::create(&path).unwrap(), &header, &volumes).unwrap();
+    let output = Command::new(python).args(["-c", SCRIPT]).arg(&path).output().unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
+    let mut expected = vec!["12 cafe".to_string()];
+    let active = grid.cells() - 300 * 9;
+    for (name, kind, class) in [("density", "float", "fog volume"), ("velocity", "vec3s", "unknown")] {
+        expected.push(format!("{name} {kind} {class} {active} (0, 0, 0) (18, 299, 8)"));
+        expected.push("-0.975 0.275 3.025 0.05 0.05 0.05".into());
+        for at in [[0, 0, 0], [7, 8, 9], [4, 290, 3], [18, 299, 8], [9, 9, 0]] {
+            let v = if at[2] < 9 { value(at) } else { 0.0 };
+            let on = if v == 0.0 { "False" } else { "True" };
+            expected.push(match name {
+                "density" => format!("{v:.1} {on}"),
+                _ => format!("({:.1}, {:.1}, {:.1}) {on}", v, if v == 0.0 { 0.0 } else { -v }, 0.5 * v),
+            });
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), expected);
+}
