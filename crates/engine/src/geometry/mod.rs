@@ -1,9 +1,14 @@
 //! Surfaces: triangle meshes, primitive shapes, poses, signed distances.
 
+mod check;
+mod distance;
 mod mesh;
 mod shape;
+mod tessellate;
 
-pub use mesh::TriMesh;
+pub use check::{MeshError, MeshWarning};
+pub use distance::SignedDistance;
+pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;
 
 use glam::{DQuat, DVec3};
@@ -30,5 +35,26 @@ impl Pose {
     /// World point → local point.
     pub fn invert(&self, world: DVec3) -> DVec3 {
         self.rotation.conjugate() * (world - self.position)
+    }
+}
+
+/// How a rigid body moves at an instant: v(x) = linear + angular × (x − centre).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RigidVelocity {
+    /// Where the velocity is `linear`, m.
+    pub centre: DVec3,
+    /// m/s.
+    pub linear: DVec3,
+    /// World axis times rad/s.
+    pub angular: DVec3,
+}
+
+impl RigidVelocity {
+    /// Nothing moves.
+    pub const REST: Self = Self { centre: DVec3::ZERO, linear: DVec3::ZERO, angular: DVec3::ZERO };
+
+    /// Velocity of the material point at `world`, m/s.
+    pub fn at(&self, world: DVec3) -> DVec3 {
+        self.linear + self.angular.cross(world - self.centre)
     }
 }
