@@ -370,7 +370,15 @@ mod tests {
             mesh.vertices.push(mesh.vertices[v as usize]);
             mesh.vertices.len() as u32 - 1
         });
-        mesh.triangles[0] = mesh.triangles[0].map(|v| if v == a { twins[0] } else if v == b { twins[1] } else { v });
+        mesh.triangles[0] = mesh.triangles[0].map(|v| {
+            if v == a {
+                twins[0]
+            } else if v == b {
+                twins[1]
+            } else {
+                v
+            }
+        });
         mesh.triangles.extend([[a, b, twins[1]], [a, twins[1], twins[0]]]);
         let (mended, warnings) = mesh.check().unwrap();
         assert_eq!(mended.triangles.len(), 12);

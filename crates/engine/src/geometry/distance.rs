@@ -126,9 +126,10 @@ mod tests {
             let misses = points()
                 .filter(|&p| {
                     let e = 1e-6;
-                    let slope = DVec3::from([DVec3::X, DVec3::Y, DVec3::Z].map(|axis| {
-                        (distance.at(p + e * axis) - distance.at(p - e * axis)) / (2.0 * e)
-                    }));
+                    let slope = DVec3::from(
+                        [DVec3::X, DVec3::Y, DVec3::Z]
+                            .map(|axis| (distance.at(p + e * axis) - distance.at(p - e * axis)) / (2.0 * e)),
+                    );
                     (slope.length() - 1.0).abs() > 1e-6
                 })
                 .count();

@@ -91,9 +91,7 @@ impl Shape {
                 let inertia = 0.4 * radius * radius;
                 (ball(radius), inertia, inertia)
             }
-            Shape::Cylinder { radius: r, height: h } => {
-                (PI * r * r * h, (3.0 * r * r + h * h) / 12.0, 0.5 * r * r)
-            }
+            Shape::Cylinder { radius: r, height: h } => (PI * r * r * h, (3.0 * r * r + h * h) / 12.0, 0.5 * r * r),
             Shape::Capsule { radius: r, height: h } => {
                 let (barrel, caps) = (PI * r * r * h, ball(r));
                 // A hemisphere's centroid is 3r/8 above its centre, which is h/2 from the middle.

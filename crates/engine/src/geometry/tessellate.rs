@@ -90,9 +90,8 @@ pub fn capsule(radius: f64, height: f64, max_edge: f64) -> TriMesh {
 pub fn torus(major: f64, minor: f64, max_edge: f64) -> TriMesh {
     let n = divisions(TAU * minor, max_edge, 8, 4);
     let radius = minor * (PI / polygon_area(n)).sqrt();
-    let profile: Vec<_> = (0..n)
-        .map(|i| DVec2::new(major, 0.0) + radius * DVec2::from_angle(TAU * i as f64 / n as f64))
-        .collect();
+    let profile: Vec<_> =
+        (0..n).map(|i| DVec2::new(major, 0.0) + radius * DVec2::from_angle(TAU * i as f64 / n as f64)).collect();
     revolve(&profile, major + minor, max_edge)
 }
 
@@ -206,7 +205,8 @@ mod tests {
     #[test]
     fn a_sphere_is_mirror_symmetric_to_the_last_bit() {
         let mesh = sphere(1.0, 0.2);
-        let mut mirrored: Vec<_> = mesh.vertices.iter().map(|v| [-v.x, v.y, v.z].map(|c| (c + 0.0).to_bits())).collect();
+        let mut mirrored: Vec<_> =
+            mesh.vertices.iter().map(|v| [-v.x, v.y, v.z].map(|c| (c + 0.0).to_bits())).collect();
         let mut vertices: Vec<_> = mesh.vertices.iter().map(|v| v.to_array().map(|c| (c + 0.0).to_bits())).collect();
         mirrored.sort_unstable();
         vertices.sort_unstable();

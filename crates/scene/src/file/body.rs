@@ -52,10 +52,10 @@ pub struct ObstacleEntry {
     pub spin: Option<Spin>,
     /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; smooth between,
     /// still before the first and after the last.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keyframes: Vec<PoseKey>,
     /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<[f64; 3]>,
     /// Colour in pictures: red, green, blue from 0 to 1.
     #[serde(default = "clay")]

@@ -274,11 +274,14 @@ pub enum SolverName {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct OutputSection {
-    /// Write OpenVDB volumes, one file per frame.
-    pub vdb: bool,
-    /// Which fields the volumes hold.
-    pub fields: Vec<FieldName>,
-    /// Write the solids' surfaces, one file per frame.
+    /// Write OpenVDB volumes of density, temperature and velocity, one file per frame. `bathtub render` needs them.
+    pub volumes: bool,
+    /// Which velocities the volumes hold.
+    pub velocity: VelocityName,
+    /// Densities up to this, and temperatures up to this many K, are not stored in volumes.
+    #[schemars(range(min = 0.0))]
+    pub threshold: f64,
+    /// Write the solids' surfaces as PLY files: once for a solid that never moves, else one file per frame.
     pub meshes: bool,
     /// Write a checkpoint after this many frames.
     #[schemars(range(min = 1))]
@@ -286,34 +289,29 @@ pub struct OutputSection {
     /// Write a checkpoint at the first frame after this many seconds of computing.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub checkpoint_seconds: f64,
-    /// How many checkpoints to keep.
-    #[schemars(range(min = 2, max = 1000))]
-    pub keep: i64,
 }
 
 impl Default for OutputSection {
     fn default() -> Self {
         Self {
-            vdb: true,
-            fields: vec![FieldName::Density, FieldName::Temperature],
+            volumes: true,
+            velocity: VelocityName::Smoke,
+            threshold: 1e-4,
             meshes: true,
             checkpoint_frames: 10,
             checkpoint_seconds: 60.0,
-            keep: 2,
         }
     }
 }
 
-/// Fields that volumes can hold.
+/// Which velocities volumes hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum FieldName {
-    /// Smoke density.
-    Density,
-    /// Temperature, K above ambient.
-    Temperature,
-    /// Velocity at cell centres, m/s.
-    Velocity,
-    /// Pressure, Pa.
-    Pressure,
+pub enum VelocityName {
+    /// None.
+    None,
+    /// Those in and next to smoke: all that motion blur needs, at a fraction of the size.
+    Smoke,
+    /// Those of every cell where the air moves.
+    Everywhere,
 }
