@@ -5,6 +5,7 @@
 //! x-fastest: `i + nx·(j + ny·k)`. A two-dimensional scene is a grid one cell thick: its *flat*
 //! axis carries no velocity, and no loop needs to know.
 
+pub mod cut_cells;
 mod field;
 
 pub use field::{CellField, FaceField, NodeField};

@@ -11,6 +11,12 @@ use glam::DVec3;
 /// A triangle cut by six planes has at most nine corners.
 const CAPACITY: usize = 9;
 
+/// Pieces smaller than this, cells², are what rounding leaves where a triangle touches a plane.
+const NEGLIGIBLE: f64 = 1e-15;
+
+/// Corners that should be on a plane are no farther from it than this, cells, for grids up to a thousand cells wide.
+const ZIGZAG: f64 = 1e-12;
+
 /// The part of a triangle in one cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Piece {
@@ -59,9 +65,8 @@ impl<F: FnMut(Piece)> Division<'_, F> {
         let (first, last) = slabs(rest.range(axis), self.normal[axis]);
         // Everything below the grid is one slab, and leads to a face only if the other axes are inside.
         let below_already = self.cell[..axis].contains(&-1);
-        let first = first.max(-1.0);
-        let last = last.min(end);
-        let mut slab = first;
+        let mut slab = first.clamp(-1.0, end);
+        let last = last.clamp(-1.0, end);
         while slab <= last && slab < end && rest.len > 2 {
             let piece = if slab < last { rest.take_below(axis, slab + 1.0) } else { rest };
             if piece.len > 2 && !(slab < 0.0 && below_already) {
@@ -94,7 +99,7 @@ impl<F: FnMut(Piece)> Division<'_, F> {
             before = after;
         }
         area *= 0.5;
-        if area == DVec3::ZERO {
+        if area.abs().max_element() < NEGLIGIBLE {
             return;
         }
         let centroid = if !inside {
@@ -127,45 +132,134 @@ impl Polygon {
         self.points[1..self.len].iter().fold((first, first), |(lo, hi), p| (lo.min(p[axis]), hi.max(p[axis])))
     }
 
-    /// Cut off and return the part below `plane`; keep the part above.
+    /// Cut off and return the part below `plane`; keep the part above. The two share one chord, end to end, so their
+    /// areas add up to the whole's even if rounding has bent the polygon out of its plane.
     fn take_below(&mut self, axis: usize, plane: f64) -> Polygon {
-        let points = &self.points[..self.len];
-        let crosses = |p: &[f64; 3], q: &[f64; 3]| (p[axis] < plane) != (q[axis] < plane) && q[axis] != plane && p[axis] != plane;
-        let crossings = (0..self.len).filter(|&i| crosses(&points[i], &points[(i + 1) % self.len])).count();
-        if crossings > 2 {
-            // Only rounding can bend a polygon like this: a needle along the plane, without area to speak of.
-            return std::mem::replace(self, Polygon::EMPTY);
+        let mut level = plane;
+        if self.crossings(axis, level) > 2 {
+            // Only rounding bends a polygon so: corners next to the plane zigzag across it. Count them all as above.
+            level -= ZIGZAG;
+            if self.crossings(axis, level) > 2 {
+                return std::mem::replace(self, Polygon::EMPTY);
+            }
         }
         let mut below = Polygon::EMPTY;
         let mut above = Polygon::EMPTY;
-        for (i, p) in points.iter().enumerate() {
-            let q = &points[(i + 1) % self.len];
-            if p[axis] <= plane {
-                below.push(*p);
-            }
-            if p[axis] >= plane {
-                above.push(*p);
-            }
-            if crosses(p, q) {
-                let new = if p[axis] < q[axis] { intersect(p, q, axis, plane) } else { intersect(q, p, axis, plane) };
+        for (p, q) in self.edges() {
+            let side = if p[axis] < level { &mut below } else { &mut above };
+            side.push(*p);
+            let (low, high) = if p[axis] < q[axis] { (p, q) } else { (q, p) };
+            if low[axis] < level && high[axis] >= level {
+                let new = intersect(low, high, axis, plane);
                 below.push(new);
                 above.push(new);
             }
         }
+        below.close();
+        above.close();
         *self = above;
         below
     }
 
+    fn edges(&self) -> impl Iterator<Item = (&[f64; 3], &[f64; 3])> {
+        let points = &self.points[..self.len];
+        points.iter().zip(points.iter().cycle().skip(1))
+    }
+
+    fn crossings(&self, axis: usize, level: f64) -> usize {
+        self.edges().filter(|(p, q)| (p[axis] < level) != (q[axis] < level)).count()
+    }
+
+    /// Add a corner unless it is the last one again.
     fn push(&mut self, point: [f64; 3]) {
-        self.points[self.len] = point;
-        self.len += 1;
+        if self.len == 0 || self.points[self.len - 1] != point {
+            self.points[self.len] = point;
+            self.len += 1;
+        }
+    }
+
+    fn close(&mut self) {
+        if self.len > 1 && self.points[0] == self.points[self.len - 1] {
+            self.len -= 1;
+        }
     }
 }
 
-/// Where the edge from `low` (below the plane) to `high` (above) meets the plane.
+/// Where the edge from `low` (below the plane) to `high` (not below) meets the plane.
 fn intersect(low: &[f64; 3], high: &[f64; 3], axis: usize, plane: f64) -> [f64; 3] {
+    if high[axis] <= plane {
+        return *high;
+    }
     let t = (plane - low[axis]) / (high[axis] - low[axis]);
-    let mut point = [0, 1, 2].map(|a| low[a] + t * (high[a] - low[a]));
+    let mut point = [0, 1, 2].map(|a| {
+        // Never beyond the endpoints: a point there could zigzag across another plane.
+        let (min, max) = if low[a] < high[a] { (low[a], high[a]) } else { (high[a], low[a]) };
+        (low[a] + t * (high[a] - low[a])).max(min).min(max)
+    });
     point[axis] = plane;
     point
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces(corners: [DVec3; 3]) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        divide(corners, [4, 4, 4], &mut |piece| pieces.push(piece));
+        pieces
+    }
+
+    #[test]
+    fn a_triangle_in_one_cell_stays_whole() {
+        let corners = [DVec3::new(1.25, 2.25, 3.5), DVec3::new(1.75, 2.25, 3.5), DVec3::new(1.25, 2.75, 3.5)];
+        let [piece] = pieces(corners)[..] else { panic!("one piece") };
+        assert_eq!(piece.cell, [1, 2, 3]);
+        assert_eq!(piece.area, DVec3::new(0.0, 0.0, 0.125));
+        assert!((piece.centroid - DVec3::new(5.0 / 12.0, 5.0 / 12.0, 0.5)).length() < 1e-15);
+    }
+
+    #[test]
+    fn pieces_add_up_to_the_triangle() {
+        let corners = [DVec3::new(0.3, 0.2, 0.1), DVec3::new(3.9, 1.2, 2.7), DVec3::new(1.1, 3.8, 3.3)];
+        let pieces = pieces(corners);
+        let area = 0.5 * (corners[1] - corners[0]).cross(corners[2] - corners[0]);
+        let sum: DVec3 = pieces.iter().map(|p| p.area).sum();
+        assert!((sum - area).length() < 1e-14);
+        let moment: DVec3 =
+            pieces.iter().map(|p| p.area.length() * (p.centroid + DVec3::from(p.cell.map(f64::from)))).sum();
+        let centroid = (corners[0] + corners[1] + corners[2]) / 3.0;
+        assert!((moment - area.length() * centroid).length() < 1e-13);
+        assert!(pieces.iter().all(|p| p.centroid.min_element() >= 0.0 && p.centroid.max_element() <= 1.0));
+    }
+
+    #[test]
+    fn a_triangle_in_a_plane_belongs_to_the_side_of_its_normal() {
+        let corners = [DVec3::new(1.25, 2.25, 2.0), DVec3::new(1.75, 2.25, 2.0), DVec3::new(1.25, 2.75, 2.0)];
+        assert_eq!(pieces(corners)[0].cell, [1, 2, 2]);
+        let [a, b, c] = corners;
+        assert_eq!(pieces([a, c, b])[0].cell, [1, 2, 1]);
+    }
+
+    #[test]
+    fn a_triangle_that_touches_a_plane_from_one_side_stays_on_it() {
+        let corners = [DVec3::new(1.0, 1.0, 1.0), DVec3::new(2.0, 1.0, 1.0), DVec3::new(1.0, 2.0, 2.0)];
+        assert!(pieces(corners).iter().all(|p| p.cell == [1, 1, 1]));
+    }
+
+    #[test]
+    fn outside_only_what_lies_below_one_axis_is_kept() {
+        let at = |x: f64, y: f64| {
+            let corner = DVec3::new(x, y, 0.5);
+            pieces([corner, corner + 0.5 * DVec3::X, corner + 0.5 * DVec3::Z])
+                .iter()
+                .map(|p| p.cell)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(at(-9.4, 1.5), [[-1, 1, 0]]);
+        assert_eq!(at(1.25, -7.0), [[1, -1, 0]]);
+        assert!(at(-9.4, -7.0).is_empty());
+        assert!(at(4.5, 1.5).is_empty());
+        assert!(at(1.5, 1e30).is_empty());
+    }
 }
