@@ -23,7 +23,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let (grid, time, pressure) = (&params.grid, &params.time, &params.pressure);
     let [nx, ny, nz] = grid.dims;
     let size = grid.upper() - grid.origin;
-    let moving = |o: &&bathtub_engine::solid::Obstacle| !matches!(o.motion, bathtub_engine::solid::Motion::Static(_));
+    let moving = params.obstacles.iter().filter(|o| !o.motion.is_static()).count();
     let meshes = params.obstacles.iter().filter(|o| matches!(o.shape, Shape::Mesh(_))).count();
     let available = available_memory().map(|bytes| format!(" of {:.1} GiB available", bytes / 1024f64.powi(3)));
     say(&format!("{}: a valid scene", scene.name));
@@ -38,9 +38,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
     say(&format!(
-        "  obstacles  {} ({} moving, {meshes} from mesh files with {} triangles)",
+        "  obstacles  {} ({moving} moving, {meshes} from mesh files with {} triangles)",
         params.obstacles.len(),
-        params.obstacles.iter().filter(moving).count(),
         scene.memory.triangles
     ));
     say(&format!("  sources    {}", params.sources.len()));

@@ -9,7 +9,6 @@ use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::terminal::{complain, say};
 use crate::{check, panic};
-use bathtub_engine::solid::Motion;
 use bathtub_engine::world::{StepReport, World};
 use bathtub_output::atomic;
 use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
@@ -165,7 +164,7 @@ impl Run<'_> {
         let output = &self.scene.file.output;
         let moves = |name: &str| {
             let obstacle = self.scene.params.obstacles.iter().find(|o| o.name == name);
-            obstacle.is_some_and(|o| !matches!(o.motion, Motion::Static(_)))
+            obstacle.is_some_and(|o| !o.motion.is_static())
         };
         let surfaces =
             self.world.surfaces().into_iter().map(|(name, mesh)| Surface { moves: moves(&name), name, mesh });

@@ -297,11 +297,8 @@ mod tests {
     #[test]
     fn a_frame_is_read_back() {
         let dir = Scratch::new("frame");
-        let settings = FrameSettings {
-            threshold: 0.0,
-            velocity: VelocityOutput::Everywhere,
-            ..FrameSettings::default()
-        };
+        let settings =
+            FrameSettings { threshold: 0.0, velocity: VelocityOutput::Everywhere, ..FrameSettings::default() };
         write(dir.path(), &frame(), "abc", &settings).unwrap();
         assert_eq!(read(dir.path(), 7, "abc", &names()).unwrap(), frame());
         assert_eq!(list(dir.path()).unwrap(), [7]);

@@ -6,7 +6,7 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry};
 use crate::placement::{bounds, meets_domain};
 use bathtub_engine::fluid::smoke::Source;
-use bathtub_engine::geometry::{Pose, Shape, TriMesh};
+use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
@@ -122,7 +122,7 @@ pub fn obstacles(
                 return Err(document.error_at(ErrorKind::Scene, &format!("{key}.name"), message));
             }
             let motion = shifted(&motion, offset);
-            let start = start_pose(&motion);
+            let start = motion.pose(0.0);
             check_meets_domain(document, &key, &name, &shape, &start, grid)?;
             let [lo, hi] = bounds(&shape, &start);
             let thin = Axis::ALL.into_iter().any(|a| !grid.is_flat(a) && (hi - lo)[a.index()] < grid.dx);
@@ -224,14 +224,6 @@ fn shifted(motion: &Motion, offset: DVec3) -> Motion {
     motion
 }
 
-/// The first pose of a path.
-fn start_pose(motion: &Motion) -> Pose {
-    match motion {
-        Motion::Static(pose) | Motion::Steady { start: pose, .. } => *pose,
-        Motion::Keyframes(keys) => keys.first().map_or(Pose::IDENTITY, |key| key.pose),
-    }
-}
-
 fn check_meets_domain(
     document: &Document,
     key: &str,
@@ -248,4 +240,47 @@ fn check_meets_domain(
     let (body, domain) = (span(lo, hi), span(grid.origin, grid.upper()));
     let message = format!("\"{name}\" starts outside the domain: it spans {body}, the domain {domain}; move it inside");
     Err(document.error_at(ErrorKind::Scene, key, message))
+}
+
+/// Refuse a source of which every cell lies inside solids that never move: it could emit nothing.
+pub fn check_sources_are_free(
+    document: &Document,
+    sources: &[Source],
+    obstacles: &[Obstacle],
+    grid: &Grid,
+) -> Result<(), SceneError> {
+    let still: Vec<(SignedDistance, Pose)> = obstacles
+        .iter()
+        .filter(|o| o.motion.is_static())
+        .map(|o| (SignedDistance::new(&o.shape), o.motion.pose(0.0)))
+        .collect();
+    let buried = |point: DVec3| still.iter().any(|(distance, pose)| distance.at(pose.invert(point)) < 0.0);
+    for (i, source) in sources.iter().enumerate() {
+        let region = SignedDistance::new(&source.shape);
+        let inside = |point: &DVec3| region.at(source.pose.invert(*point)) < 0.0;
+        let mut cells = cells_in(grid, bounds(&source.shape, &source.pose)).filter(inside).peekable();
+        let hidden = match cells.peek() {
+            Some(_) => cells.all(buried),
+            None => buried(source.pose.position),
+        };
+        if hidden {
+            let message = format!("\"{}\" lies entirely inside a solid and can emit nothing; move it out", source.name);
+            return Err(document.error_at(ErrorKind::Scene, &format!("source.{i}"), message));
+        }
+    }
+    Ok(())
+}
+
+/// Centres of the cells in a box, m.
+fn cells_in(grid: &Grid, [low, high]: [DVec3; 2]) -> impl Iterator<Item = DVec3> {
+    let grid = *grid;
+    let range = |axis: Axis| {
+        let index = |x: DVec3| ((x - grid.origin)[axis.index()] / grid.dx).clamp(0.0, grid.dims[axis.index()] as f64);
+        index(low).floor() as usize..index(high).ceil() as usize
+    };
+    let [xs, ys, zs] = Axis::ALL.map(range);
+    zs.flat_map(move |k| {
+        let xs = xs.clone();
+        ys.clone().flat_map(move |j| xs.clone().map(move |i| grid.cell_centre([i, j, k])))
+    })
 }

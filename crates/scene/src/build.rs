@@ -68,6 +68,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut warnings = Vec::new();
     let sources = bodies::sources(&document, &file, &meshes, &grid)?;
     let (obstacles, colours) = bodies::obstacles(&document, &file, &meshes, &grid, &mut warnings)?;
+    bodies::check_sources_are_free(&document, &sources, &obstacles, &grid)?;
     let params = WorldParams {
         grid,
         walls,

@@ -173,9 +173,10 @@ pub fn variant_names(branch: &Json) -> Vec<&str> {
 /// The limits of a number in words.
 pub fn range_text(schema: &Json) -> String {
     let limits = [("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"), ("exclusiveMaximum", "<")];
-    let parts: Vec<String> =
-        limits.iter().filter_map(|(name, sign)| schema[*name].as_f64().map(|l| format!("{sign} {l:?}"))).collect();
-    parts.join(" and ").replace(".0", "")
+    let number =
+        |l: f64| if l.abs() >= 1e9 { format!("{l:e}") } else { format!("{l:?}").trim_end_matches(".0").to_owned() };
+    let part = |(name, sign): &(&str, &str)| schema[*name].as_f64().map(|l| format!("{sign} {}", number(l)));
+    limits.iter().filter_map(part).collect::<Vec<_>>().join(" and ")
 }
 
 fn in_enum(branch: &Json, s: &str) -> bool {
