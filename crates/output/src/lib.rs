@@ -3,7 +3,9 @@
 pub mod atomic;
 pub mod checkpoint;
 pub mod frame;
+pub mod picture;
 pub mod ply;
+pub mod render;
 pub mod run_dir;
 pub mod stats;
 pub mod vdb;

@@ -1,0 +1,116 @@
+//! Pictures on disk: a PNG per frame and an animation of them all.
+//!
+//! The animation is a GIF, because that plays everywhere without a question: in browsers, chats, slides, file
+//! managers. (Animated PNG has all colours but most desktop viewers show its first frame only.) Where ffmpeg is installed, an MP4
+//! is made beside it, smaller and in full colour.
+
+mod gif;
+mod palette;
+
+pub use self::gif::write_animation;
+
+use crate::atomic::{self, FileError};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Largest width or height that is read, pixels.
+const MAX_SIDE: u32 = 16_384;
+
+/// A picture: rows from the top, pixels from the left, three sRGB bytes each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+    /// Red, green, blue.
+    pub pixels: Vec<u8>,
+}
+
+impl Image {
+    /// All black.
+    pub fn new(width: u32, height: u32) -> Self {
+        Self { width, height, pixels: vec![0; 3 * width as usize * height as usize] }
+    }
+}
+
+/// Where the picture of a frame is.
+pub fn picture_path(directory: &Path, frame: u64) -> PathBuf {
+    directory.join(format!("frame_{frame:04}.png"))
+}
+
+/// Write a PNG file.
+pub fn write_png(path: &Path, image: &Image) -> Result<(), FileError> {
+    atomic::write(path, |out| {
+        let mut encoder = png::Encoder::new(BufWriter::new(out), image.width, image.height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+        encoder.set_compression(png::Compression::Fast);
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&image.pixels)?;
+        Ok(writer.finish()?)
+    })
+}
+
+/// Read a PNG file written by [`write_png`].
+pub fn read_png(path: &Path) -> Result<Image, FileError> {
+    let read = || {
+        let mut reader = png::Decoder::new(BufReader::new(File::open(path)?)).read_info()?;
+        let (width, height) = reader.info().size();
+        let colours = (reader.info().color_type, reader.info().bit_depth);
+        if width.max(height) > MAX_SIDE || colours != (png::ColorType::Rgb, png::BitDepth::Eight) {
+            let problem = format!("{width} × {height} pixels, {colours:?}: not a picture written by Bathtub");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        let mut image = Image::new(width, height);
+        reader.next_frame(&mut image.pixels)?;
+        Ok(image)
+    };
+    read().map_err(FileError::new("read", path))
+}
+
+/// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg. Returns false where there is no ffmpeg.
+pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<bool, FileError> {
+    // ffmpeg recognises the format by the ending, so the temporary name keeps it.
+    let temporary = path.with_extension("partial.mp4");
+    let run = Command::new("ffmpeg")
+        .args(["-loglevel", "error", "-y", "-framerate", &fps.to_string(), "-start_number", &first.to_string(), "-i"])
+        .arg(pictures.join("frame_%04d.png"))
+        .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart"])
+        .arg(&temporary)
+        .stdin(Stdio::null())
+        .output();
+    let output = match run {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+        other => other.map_err(FileError::new("run ffmpeg for", path))?,
+    };
+    if !output.status.success() {
+        let _ = std::fs::remove_file(&temporary);
+        let said = String::from_utf8_lossy(&output.stderr);
+        let problem = io::Error::other(said.lines().next().unwrap_or("ffmpeg failed").to_string());
+        return Err(FileError::new("write", path)(problem));
+    }
+    std::fs::rename(&temporary, path).map_err(FileError::new("write", path))?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::scratch::Scratch;
+
+    #[test]
+    fn a_png_is_read_back() {
+        let dir = Scratch::new("png");
+        let mut image = Image::new(31, 17);
+        image.pixels.iter_mut().enumerate().for_each(|(n, b)| *b = (n * n % 251) as u8);
+        let path = picture_path(dir.path(), 3);
+        write_png(&path, &image).unwrap();
+        assert_eq!(read_png(&path).unwrap(), image);
+        std::fs::write(&path, b"\x89PNG\r\n\x1a\nnonsense").unwrap();
+        assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
+    }
+}

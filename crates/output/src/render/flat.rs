@@ -1,0 +1,290 @@
+//! The picture of a two-dimensional frame, straight on.
+//!
+//! Smoke is drawn like ink: a colour map over its density, tinted by the sense in which the fluid turns and given a
+//! slight relief by the slope of the density. Solids are cut through the middle of the grid and drawn with a
+//! bevel and a soft shadow.
+
+use super::bvh::Solids;
+use super::camera::{Ray, fitted_size};
+use super::colour::{linear, to_bytes};
+use super::light::fill_stretch;
+use super::settings::RenderSettings;
+use crate::frame::Frame;
+use crate::picture::Image;
+use bathtub_engine::grid::Axis;
+use glam::Vec3A;
+use rayon::prelude::*;
+
+/// Lines per pixel in which the outline of solids is found.
+const SUBROWS: usize = 4;
+
+/// Draw a frame that is one cell thick across `flat`.
+pub fn render(frame: &Frame, flat: Axis, settings: &RenderSettings) -> Image {
+    let plane = Plane::new(frame, flat);
+    let [nx, ny] = plane.dims;
+    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
+    let view = View::new(&plane, size);
+    let ink = Ink::new(frame, &plane, settings);
+    let solids = Cutout::new(frame, &plane, &view, settings);
+
+    let mut image = Image::new(size[0], size[1]);
+    image.pixels.par_chunks_mut(3 * size[0] as usize).enumerate().for_each(|(y, row)| {
+        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
+            let at = view.cell_of(x as f32 + 0.5, y as f32 + 0.5);
+            let light = solids.over(ink.colour(at), x, y);
+            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x as u32, y as u32));
+        }
+    });
+    image
+}
+
+/// The plane of the picture in the grid.
+struct Plane {
+    right: Axis,
+    up: Axis,
+    flat: Axis,
+    /// Cells to the right and up.
+    dims: [usize; 2],
+}
+
+impl Plane {
+    fn new(frame: &Frame, flat: Axis) -> Self {
+        let (right, up) = match flat {
+            Axis::X => (Axis::Z, Axis::Y),
+            Axis::Y => (Axis::X, Axis::Z),
+            Axis::Z => (Axis::X, Axis::Y),
+        };
+        Self { right, up, flat, dims: [right, up].map(|a| frame.grid.dims[a.index()]) }
+    }
+
+    /// One number per cell, row by row from below.
+    fn gather(&self, value: impl Fn([usize; 3]) -> f32) -> Vec<f32> {
+        let mut values = Vec::with_capacity(self.dims[0] * self.dims[1]);
+        for j in 0..self.dims[1] {
+            for i in 0..self.dims[0] {
+                let mut at = [0; 3];
+                at[self.right.index()] = i;
+                at[self.up.index()] = j;
+                values.push(value(at));
+            }
+        }
+        values
+    }
+
+    /// Value of a cell; outside, of the nearest.
+    fn at(&self, values: &[f32], i: isize, j: isize) -> f32 {
+        let [nx, ny] = self.dims.map(|n| n as isize - 1);
+        values[i.clamp(0, nx) as usize + self.dims[0] * j.clamp(0, ny) as usize]
+    }
+
+    /// Smooth value (cubic B-spline) and its slope per cell, at a place in cells from the lower left corner.
+    fn smooth(&self, values: &[f32], [x, y]: [f32; 2]) -> (f32, [f32; 2]) {
+        let (x, y) = (x - 0.5, y - 0.5);
+        let (i, j) = (x.floor(), y.floor());
+        let (wx, dx) = bspline(x - i);
+        let (wy, dy) = bspline(y - j);
+        let (mut value, mut slope) = (0.0, [0.0; 2]);
+        for b in 0..4 {
+            for a in 0..4 {
+                let v = self.at(values, i as isize + a as isize - 1, j as isize + b as isize - 1);
+                value += wx[a] * wy[b] * v;
+                slope[0] += dx[a] * wy[b] * v;
+                slope[1] += wx[a] * dy[b] * v;
+            }
+        }
+        (value, slope)
+    }
+}
+
+/// Weights of four neighbours, and their derivatives, at `f` between the middle two.
+fn bspline(f: f32) -> ([f32; 4], [f32; 4]) {
+    let g = 1.0 - f;
+    let weights = [g * g * g, 4.0 - 6.0 * f * f + 3.0 * f * f * f, 4.0 - 6.0 * g * g + 3.0 * g * g * g, f * f * f];
+    let slopes = [-g * g, -4.0 * f + 3.0 * f * f, 4.0 * g - 3.0 * g * g, f * f];
+    (weights.map(|w| w / 6.0), slopes.map(|s| s / 2.0))
+}
+
+/// Pixels ↔ cells: the domain fills the picture as far as its shape allows.
+struct View {
+    size: [u32; 2],
+    /// Cells per pixel.
+    scale: f32,
+    middle: [f32; 2],
+}
+
+impl View {
+    fn new(plane: &Plane, size: [u32; 2]) -> Self {
+        let cells = plane.dims.map(|n| n as f32);
+        let scale = (cells[0] / size[0] as f32).max(cells[1] / size[1] as f32);
+        Self { size, scale, middle: cells.map(|c| 0.5 * c) }
+    }
+
+    fn cell_of(&self, x: f32, y: f32) -> [f32; 2] {
+        let [w, h] = self.size.map(|n| n as f32);
+        [self.middle[0] + (x - 0.5 * w) * self.scale, self.middle[1] - (y - 0.5 * h) * self.scale]
+    }
+}
+
+/// The smoke and the paper it is drawn on.
+struct Ink<'a> {
+    plane: &'a Plane,
+    density: Vec<f32>,
+    /// Vorticity, 1 where it is typical.
+    turning: Vec<f32>,
+    paper: [Vec3A; 2],
+    /// Colours of little and of much smoke; of smoke turning left and right.
+    thin: Vec3A,
+    thick: Vec3A,
+    warm: Vec3A,
+    cool: Vec3A,
+}
+
+impl<'a> Ink<'a> {
+    fn new(frame: &Frame, plane: &'a Plane, settings: &RenderSettings) -> Self {
+        let density = plane.gather(|at| frame.density[at].max(0.0));
+        let [u, v] = [plane.right, plane.up].map(|a| plane.gather(|at| frame.velocity[at][a.index()]));
+        let mut turning = vec![0.0; u.len()];
+        for (n, w) in turning.iter_mut().enumerate() {
+            let (i, j) = ((n % plane.dims[0]) as isize, (n / plane.dims[0]) as isize);
+            let across = |values: &[f32], di: isize, dj: isize| {
+                0.5 * (plane.at(values, i + di, j + dj) - plane.at(values, i - di, j - dj))
+            };
+            *w = across(&v, 1, 0) - across(&u, 0, 1);
+        }
+        let typical = (turning.iter().map(|w| w * w).sum::<f32>() / turning.len() as f32).sqrt();
+        turning.iter_mut().for_each(|w| *w /= (1.5 * typical).max(f32::MIN_POSITIVE));
+        let smoke = linear(settings.smoke.colour);
+        Self {
+            plane,
+            density,
+            turning,
+            paper: [linear([0.055, 0.075, 0.115]), linear([0.09, 0.115, 0.16])],
+            thin: linear([0.16, 0.30, 0.46]),
+            thick: smoke,
+            warm: linear([1.0, 0.62, 0.30]),
+            cool: linear([0.25, 0.66, 0.95]),
+        }
+    }
+
+    fn colour(&self, at: [f32; 2]) -> Vec3A {
+        let (density, slope) = self.plane.smooth(&self.density, at);
+        let (turning, _) = self.plane.smooth(&self.turning, at);
+        let amount = 1.0 - (-2.2 * density).exp();
+        // Towards the tint as the fluid turns faster, never all the way.
+        let turn = turning / (1.0 + turning.abs());
+        let tint = if turn > 0.0 { self.warm } else { self.cool };
+        let ink = self.thin.lerp(self.thick, amount).lerp(tint * (0.25 + 0.75 * amount), 0.75 * turn.abs());
+        let relief = 1.0 + (1.6 * (slope[1] - slope[0])).clamp(-0.35, 0.35);
+        let up = (at[1] / self.plane.dims[1] as f32).clamp(0.0, 1.0);
+        let paper = self.paper[0].lerp(self.paper[1], up) + 0.05 * turn.abs() * tint;
+        paper.lerp(1.15 * ink * relief, amount)
+    }
+}
+
+/// The solids as seen in the picture.
+struct Cutout {
+    width: usize,
+    /// Covered part of each pixel.
+    cover: Vec<f32>,
+    /// The same, blurred a little and much: for the bevel and the shadow.
+    soft: Vec<f32>,
+    shadow: Vec<f32>,
+    fill: Vec3A,
+    /// Width of the bevel, pixels.
+    bevel: f32,
+}
+
+impl Cutout {
+    fn new(frame: &Frame, plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
+        let [width, height] = view.size.map(|n| n as usize);
+        let solids = Solids::new(&frame.surfaces);
+        let cell = frame.grid.dx as f32;
+        let [right, up, flat] = [plane.right, plane.up, plane.flat].map(|a| a.unit().as_vec3a());
+        let corner = frame.grid.origin.as_vec3a() + 0.5 * cell * flat;
+        let pixel = cell * view.scale;
+
+        // Along lines through each row of pixels, the stretches inside solids.
+        let mut cover = vec![0.0; width * height];
+        if !solids.is_empty() {
+            cover.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
+                let mut line = vec![0.0; width];
+                for sub in 0..SUBROWS {
+                    let [i, j] = view.cell_of(0.0, y as f32 + (sub as f32 + 0.5) / SUBROWS as f32);
+                    let origin = corner + cell * (i * right + j * up);
+                    line.fill(0.0);
+                    let ray = Ray { origin, direction: right };
+                    for (from, to) in solids.stretches_inside(&ray, pixel * width as f32, 1e-3 * pixel) {
+                        fill_stretch(&mut line, from / pixel, to / pixel);
+                    }
+                    row.iter_mut().zip(&line).for_each(|(c, l)| *c += l / SUBROWS as f32);
+                }
+            });
+        }
+        let bevel = (0.006 * (width + height) as f32).max(2.0);
+        let soft = blurred(&cover, width, bevel as usize);
+        let shadow = blurred(&cover, width, 3 * bevel as usize);
+        let fill = settings.solids.last().map_or(Vec3A::splat(0.5), |&c| linear(c));
+        Self { width, cover, soft, shadow, fill, bevel }
+    }
+
+    /// What is seen at a pixel where the smoke alone would show `under`.
+    fn over(&self, under: Vec3A, x: usize, y: usize) -> Vec3A {
+        let n = x + self.width * y;
+        let height = self.cover.len() / self.width;
+        let at = |x: usize, y: usize| self.soft[x.min(self.width - 1) + self.width * y.min(height - 1)];
+        // The blurred cover is a hill with the solid on top; light from the upper left shades its slopes.
+        let slope_x = at(x + 1, y) - at(x.saturating_sub(1), y);
+        let slope_y = at(x, y + 1) - at(x, y.saturating_sub(1));
+        let shade = 1.0 + (0.5 * self.bevel * -(slope_x + slope_y)).clamp(-0.55, 0.55) * -1.0;
+        let edge = 1.0 - 0.35 * (2.0 * (1.0 - self.soft[n])).min(1.0).powi(2);
+        let solid = 0.55 * self.fill * shade * edge;
+        let shadowed = under * (1.0 - 0.45 * self.shadow[n]);
+        shadowed.lerp(solid, self.cover[n])
+    }
+}
+
+/// Three box blurs in each direction, close to a Gaussian.
+fn blurred(values: &[f32], width: usize, radius: usize) -> Vec<f32> {
+    let height = values.len() / width;
+    let mut values = values.to_vec();
+    for _ in 0..3 {
+        for (lines, length, next_line, next) in [(height, width, width, 1), (width, height, 1, width)] {
+            let mut line = vec![0.0; length];
+            for n in 0..lines {
+                let start = n * next_line;
+                line.iter_mut().enumerate().for_each(|(m, v)| *v = values[start + m * next]);
+                let inside = |m: isize| line[m.clamp(0, length as isize - 1) as usize];
+                let mut sum: f32 = (-(radius as isize)..=radius as isize).map(inside).sum();
+                for m in 0..length {
+                    values[start + m * next] = sum / (2 * radius + 1) as f32;
+                    sum += inside((m + radius + 1) as isize) - inside(m as isize - radius as isize);
+                }
+            }
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bspline_weights_sum_to_one_and_slopes_to_zero() {
+        for f in [0.0, 0.3, 0.99] {
+            let (w, d) = bspline(f);
+            assert!((w.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+            assert!(d.iter().sum::<f32>().abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn blurring_keeps_a_constant_and_spreads_a_point() {
+        assert!(blurred(&[0.5; 60], 10, 2).iter().all(|v| (v - 0.5).abs() < 1e-6));
+        let mut point = vec![0.0; 21 * 21];
+        point[10 + 21 * 10] = 1.0;
+        let spread = blurred(&point, 21, 1);
+        assert!((spread.iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        assert!(spread[10 + 21 * 10] < 0.2 && spread[13 + 21 * 10] > 0.0);
+    }
+}

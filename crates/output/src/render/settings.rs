@@ -1,0 +1,162 @@
+//! What a picture looks like; part of the scene file. Colours are sRGB, 0 to 1.
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+/// Camera, lights, materials. The defaults suit any scene.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RenderSettings {
+    /// Width and height, pixels; chosen from the shape of the domain if absent.
+    pub size: Option<[u32; 2]>,
+    /// Rays per pixel.
+    pub samples: u32,
+    /// Where from.
+    pub camera: CameraSettings,
+    /// The light that shapes everything.
+    pub key: Light,
+    /// A light from behind that draws the edges of the smoke.
+    pub rim: Light,
+    /// Light from all directions above.
+    pub sky: [f32; 3],
+    /// Strength of the sky.
+    pub sky_strength: f32,
+    /// The smoke.
+    pub smoke: SmokeLook,
+    /// What is behind and below.
+    pub backdrop: Backdrop,
+    /// Colours given to the solids in turn.
+    pub solids: Vec<[f32; 3]>,
+    /// Brightness of the picture, as a factor.
+    pub exposure: f32,
+}
+
+/// The view.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CameraSettings {
+    /// Position, m; if absent, a three-quarter view that fits the domain.
+    pub from: Option<DVec3>,
+    /// Point in the middle of the picture, m; the middle of the domain if absent.
+    pub at: Option<DVec3>,
+    /// Which way is up.
+    pub up: DVec3,
+    /// Vertical field of view, degrees.
+    pub fov: f64,
+    /// Compass direction the fitted view looks from, degrees from +z towards +x.
+    pub azimuth: f64,
+    /// Height the fitted view looks from, degrees above the horizon.
+    pub elevation: f64,
+    /// Enlarges the fitted view.
+    pub zoom: f64,
+}
+
+/// A light so far away that its rays are parallel.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Light {
+    /// Towards the light; any length.
+    pub direction: DVec3,
+    /// Its colour.
+    pub colour: [f32; 3],
+    /// Its strength.
+    pub strength: f32,
+    /// Half angle under which it is seen, degrees: how soft shadows are.
+    pub softness: f32,
+}
+
+/// How smoke answers light.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmokeLook {
+    /// Colour of the scattered light.
+    pub colour: [f32; 3],
+    /// Extinction of smoke of density 1, 1/m; if absent, such that the domain's smallest width has optical depth 40.
+    pub extinction: Option<f32>,
+    /// −1 scatters all light back, 0 evenly, 1 all forward.
+    pub anisotropy: f32,
+    /// Strength of the light of hot smoke; 0 turns it off.
+    pub glow: f32,
+    /// Kelvin of the glow per kelvin of temperature: scenes often use fewer degrees than fire has.
+    pub glow_scale: f32,
+}
+
+/// What is behind and below.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Backdrop {
+    /// Upper edge of the picture.
+    pub top: [f32; 3],
+    /// Lower edge, and the ground.
+    pub bottom: [f32; 3],
+    /// Whether there is a ground under the domain.
+    pub ground: bool,
+}
+
+impl Default for RenderSettings {
+    fn default() -> Self {
+        Self {
+            size: None,
+            samples: 4,
+            camera: CameraSettings::default(),
+            key: Light::default(),
+            rim: Light {
+                direction: DVec3::new(0.75, 0.45, -0.8),
+                colour: [0.72, 0.84, 1.0],
+                strength: 1.3,
+                softness: 6.0,
+            },
+            sky: [0.62, 0.73, 0.9],
+            sky_strength: 0.5,
+            smoke: SmokeLook::default(),
+            backdrop: Backdrop::default(),
+            solids: vec![
+                [0.80, 0.36, 0.24],
+                [0.18, 0.50, 0.55],
+                [0.88, 0.66, 0.28],
+                [0.45, 0.38, 0.62],
+                [0.42, 0.56, 0.34],
+                [0.78, 0.76, 0.72],
+            ],
+            exposure: 1.0,
+        }
+    }
+}
+
+impl Default for CameraSettings {
+    fn default() -> Self {
+        Self { from: None, at: None, up: DVec3::Y, fov: 28.0, azimuth: 30.0, elevation: 12.0, zoom: 1.0 }
+    }
+}
+
+impl Default for Light {
+    fn default() -> Self {
+        Self { direction: DVec3::new(-0.75, 1.0, 0.55), colour: [1.0, 0.95, 0.88], strength: 2.6, softness: 4.0 }
+    }
+}
+
+impl Default for SmokeLook {
+    fn default() -> Self {
+        Self { colour: [0.97, 0.97, 0.98], extinction: None, anisotropy: 0.25, glow: 0.0, glow_scale: 1.0 }
+    }
+}
+
+impl Default for Backdrop {
+    fn default() -> Self {
+        Self { top: [0.17, 0.20, 0.25], bottom: [0.33, 0.36, 0.41], ground: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_survive_a_file_and_unknown_keys_do_not() {
+        let settings = RenderSettings { size: Some([320, 200]), ..Default::default() };
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<RenderSettings>(&text).unwrap(), settings);
+        assert_eq!(serde_json::from_str::<RenderSettings>("{}").unwrap(), RenderSettings::default());
+        assert!(serde_json::from_str::<RenderSettings>("{\"smoke\": {\"color\": [1, 1, 1]}}").is_err());
+    }
+}

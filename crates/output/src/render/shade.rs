@@ -1,0 +1,170 @@
+//! Light on solids and on the ground.
+
+use super::bvh::{Hit, Solids};
+use super::camera::Ray;
+use super::colour::{even_point, linear};
+use super::light::LightField;
+use super::settings::{Light, RenderSettings};
+use glam::Vec3A;
+
+/// Rays towards the sky for each ray that meets a surface.
+const SKY_RAYS: u32 = 4;
+/// Rays towards the key light for the same.
+const KEY_RAYS: u32 = 2;
+/// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
+const DIFFUSE: f32 = 0.5;
+
+/// A light, ready for use.
+#[derive(Clone, Copy, Debug)]
+pub struct Lamp {
+    /// Unit vector towards it.
+    pub toward: Vec3A,
+    /// Colour times strength.
+    pub light: Vec3A,
+    /// Radius of its disc at distance 1.
+    radius: f32,
+    /// Two vectors across.
+    across: [Vec3A; 2],
+}
+
+impl Lamp {
+    pub fn new(light: &Light) -> Self {
+        let toward = light.direction.as_vec3a().normalize_or(Vec3A::Y);
+        let (a, b) = toward.any_orthonormal_pair();
+        let radius = light.softness.to_radians().tan();
+        Self { toward, light: linear(light.colour) * light.strength, radius, across: [a, b] }
+    }
+
+    /// A direction towards a point of its disc, chosen by a point of the unit square.
+    fn sample(&self, [u, v]: [f32; 2]) -> Vec3A {
+        let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
+        let r = self.radius * u.sqrt();
+        (self.toward + r * (cos * self.across[0] + sin * self.across[1])).normalize()
+    }
+}
+
+/// Which of a pixel's rays this is, and the pixel's own noise; all other choices follow from these.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub sample: u32,
+    pub noise: [f32; 2],
+}
+
+/// Everything that lights surfaces.
+#[derive(Debug)]
+pub struct Surfaces {
+    pub solids: Solids,
+    pub key: Lamp,
+    pub rim: Lamp,
+    pub sky: Vec3A,
+    palette: Vec<Vec3A>,
+    /// Height of the ground, m.
+    pub ground: Option<f32>,
+    /// Distance that keeps a ray from meeting the surface that it leaves, m.
+    skin: f32,
+    /// Size of the domain, m: how far sky occlusion reaches.
+    reach: f32,
+    /// Where the pool of light on the ground is.
+    pool: Vec3A,
+}
+
+impl Surfaces {
+    pub fn new(solids: Solids, settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
+        let reach = (high - low).max_element();
+        let fallback = vec![Vec3A::splat(0.5)];
+        let palette: Vec<Vec3A> = settings.solids.iter().map(|&c| linear(c)).collect();
+        Self {
+            solids,
+            key: Lamp::new(&settings.key),
+            rim: Lamp::new(&settings.rim),
+            sky: linear(settings.sky) * settings.sky_strength,
+            palette: if palette.is_empty() { fallback } else { palette },
+            ground: settings.backdrop.ground.then_some(low.y),
+            skin: 2e-4 * reach,
+            reach,
+            pool: Vec3A::new(0.5 * (low.x + high.x), low.y, 0.5 * (low.z + high.z)),
+        }
+    }
+
+    /// Light that a solid sends back along the ray.
+    pub fn shade_solid(&self, ray: &Ray, hit: &Hit, field: &LightField, place: Place) -> Vec3A {
+        let point = ray.at(hit.t);
+        let facing = if hit.face_normal.dot(ray.direction) > 0.0 { -1.0 } else { 1.0 };
+        let (face, mut n) = (facing * hit.face_normal, facing * hit.normal);
+        // An interpolated normal may look away from the viewer at the outline.
+        let away = n.dot(ray.direction);
+        if away > -0.02 {
+            n = (n - (away + 0.02) * ray.direction).normalize();
+        }
+        let albedo = self.palette[hit.body % self.palette.len()];
+        let start = point + self.skin * face;
+
+        let key = self.key_visibility(start, face, place) * field.key_through_smoke(start, self.key.toward);
+        let open = field.sky_through_smoke(start);
+        let sky = self.sky_light(start, n, albedo, place) * open;
+        let lambert = |lamp: &Lamp| lamp.light * n.dot(lamp.toward).max(0.0);
+        let diffuse = albedo * (DIFFUSE * (key * lambert(&self.key) + 0.5 * open * lambert(&self.rim)) + sky);
+
+        // A satin finish: a broad highlight, and reflection of the sky towards the outline.
+        let facing = -n.dot(ray.direction);
+        let fresnel = 0.04 + 0.96 * (1.0 - facing).max(0.0).powi(5);
+        let gloss = |lamp: &Lamp| {
+            let half = (lamp.toward - ray.direction).normalize();
+            let (nh, nl) = (n.dot(half).max(0.0), n.dot(lamp.toward).max(0.0));
+            lamp.light * (nl * (0.05 + 0.6 * fresnel) * 5.0 * nh.powi(48))
+        };
+        let mirror = ray.direction - 2.0 * n.dot(ray.direction) * n;
+        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * (open * 0.7 * fresnel);
+        diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected
+    }
+
+    /// How bright the ground is at a point, relative to open ground.
+    pub fn shade_ground(&self, point: Vec3A, field: &LightField, place: Place) -> Vec3A {
+        let start = point + self.skin * Vec3A::Y;
+        let key = self.key_visibility(start, Vec3A::Y, place) * field.key_through_smoke(start, self.key.toward);
+        let open = field.sky_through_smoke(start);
+        let key_light = DIFFUSE * self.key.light * self.key.toward.y.max(0.05);
+        let full_sky = self.sky * self.open_sky(Vec3A::Y);
+        let sky = self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place) * open;
+        let away = (point - self.pool).length_squared() / (self.reach * self.reach);
+        let pool = 1.0 + 0.25 * (-1.5 * away).exp();
+        (key_light * key + sky) / (key_light + full_sky) * pool
+    }
+
+    /// Part of the key light's disc that no solid hides.
+    fn key_visibility(&self, start: Vec3A, normal: Vec3A, place: Place) -> f32 {
+        if normal.dot(self.key.toward) < -self.key.radius {
+            return 0.0;
+        }
+        let seen = (0..KEY_RAYS).filter(|n| {
+            let square = even_point(place.sample * KEY_RAYS + n, place.noise);
+            let direction = self.key.sample(square);
+            normal.dot(direction) > 0.0 && !self.solids.occluded(&Ray { origin: start, direction }, f32::INFINITY)
+        });
+        seen.count() as f32 / KEY_RAYS as f32
+    }
+
+    /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
+    fn sky_light(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, place: Place) -> Vec3A {
+        let (a, b) = n.any_orthonormal_pair();
+        let mut light = Vec3A::ZERO;
+        for ray in 0..SKY_RAYS {
+            // Directions by the cosine law: a point of the disc, raised to the hemisphere.
+            let [u, v] = even_point(place.sample * SKY_RAYS + ray, [place.noise[1], place.noise[0]]);
+            let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
+            let direction = u.sqrt() * (cos * a + sin * b) + (1.0 - u).sqrt() * n;
+            let hidden = self.solids.occluded(&Ray { origin: start, direction }, self.reach);
+            light += match hidden {
+                // Light between surfaces takes their colour.
+                true => 0.25 * self.sky * albedo,
+                false => self.sky * self.open_sky(direction),
+            };
+        }
+        light / SKY_RAYS as f32
+    }
+
+    /// Brightness of the sky in a direction; below the horizon, what the floor sends back.
+    fn open_sky(&self, direction: Vec3A) -> f32 {
+        if direction.y > 0.0 { 0.65 + 0.35 * direction.y } else { 0.65 + 0.4 * direction.y }
+    }
+}

@@ -1,0 +1,259 @@
+//! Scalars and colours on a lattice of cells, for sampling along rays.
+//!
+//! Every array has one layer of cells more than the lattice on each side. It is zero, so that interpolation needs no
+//! special cases and smoke that reaches the border ends softly. Density is resampled to a finer lattice by a cubic filter first
+//! [MN88], since linear interpolation of coarse cells shows its grid in the shading.
+//!
+//! [MN88] D. Mitchell, A. Netravali, "Reconstruction filters in computer graphics", SIGGRAPH 1988.
+
+use super::camera::Ray;
+use bathtub_engine::grid::{CellField, Grid};
+use glam::Vec3A;
+use rayon::prelude::*;
+use std::ops::{Add, Mul, Sub};
+
+/// Edge of a block that is skipped as a whole when empty, cells.
+const BLOCK: usize = 8;
+
+/// Where the cells of an array are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lattice {
+    /// Cells along each axis, without the border.
+    pub dims: [usize; 3],
+    /// Edge of a cell, m.
+    pub cell: f32,
+    /// Lowest corner of the first cell inside the border, m.
+    pub origin: Vec3A,
+}
+
+/// What can be interpolated.
+pub trait Sample: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<f32, Output = Self> {}
+impl Sample for f32 {}
+impl Sample for glam::Vec4 {}
+
+impl Lattice {
+    pub fn of(grid: &Grid) -> Self {
+        Self { dims: grid.dims, cell: grid.dx as f32, origin: grid.origin.as_vec3a() }
+    }
+
+    /// The same box in cells `factor` times smaller.
+    pub fn refined(&self, factor: usize) -> Self {
+        Self { dims: self.dims.map(|n| n * factor), cell: self.cell / factor as f32, origin: self.origin }
+    }
+
+    /// At least the same box in cells twice as large.
+    pub fn halved(&self) -> Self {
+        Self { dims: self.dims.map(|n| n.div_ceil(2)), cell: 2.0 * self.cell, origin: self.origin }
+    }
+
+    pub fn upper(&self) -> Vec3A {
+        self.origin + self.cell * Vec3A::from(self.dims.map(|n| n as f32))
+    }
+
+    /// Length of an array, border included.
+    pub fn len(&self) -> usize {
+        self.dims.iter().map(|n| n + 2).product()
+    }
+
+    /// Distance in the array between neighbours along each axis.
+    pub fn strides(&self) -> [usize; 3] {
+        [1, self.dims[0] + 2, (self.dims[0] + 2) * (self.dims[1] + 2)]
+    }
+
+    /// Place in the array of a cell.
+    pub fn index(&self, at: [usize; 3]) -> usize {
+        let strides = self.strides();
+        (0..3).map(|a| (at[a] + 1) * strides[a]).sum()
+    }
+
+    pub fn centre(&self, at: [usize; 3]) -> Vec3A {
+        self.origin + self.cell * (Vec3A::from(at.map(|c| c as f32)) + 0.5)
+    }
+
+    /// Linear interpolation at a point; outside the box, the value at its border.
+    pub fn sample<T: Sample>(&self, values: &[T], point: Vec3A) -> T {
+        let most = Vec3A::from(self.dims.map(|n| n as f32 + 0.999));
+        let q = ((point - self.origin) / self.cell + 0.5).clamp(Vec3A::ZERO, most);
+        let low = q.floor();
+        let f = q - low;
+        let [_, sy, sz] = self.strides();
+        let at = low.x as usize + low.y as usize * sy + low.z as usize * sz;
+        let line = |at: usize| values[at] + (values[at + 1] - values[at]) * f.x;
+        let plane = |at: usize| {
+            let (a, b) = (line(at), line(at + sy));
+            a + (b - a) * f.y
+        };
+        let (a, b) = (plane(at), plane(at + sz));
+        a + (b - a) * f.z
+    }
+
+    /// Compute an array from the value of each cell, a layer at a time.
+    pub fn fill<T: Copy + Default + Send>(&self, value: impl Fn([usize; 3]) -> T + Sync) -> Vec<T> {
+        let mut values = vec![T::default(); self.len()];
+        let [_, sy, sz] = self.strides();
+        let layers = values.par_chunks_mut(sz).enumerate().skip(1).take(self.dims[2]);
+        layers.for_each(|(k, layer)| {
+            for j in 0..self.dims[1] {
+                for (i, cell) in layer[(j + 1) * sy + 1..][..self.dims[0]].iter_mut().enumerate() {
+                    *cell = value([i, j, k - 1]);
+                }
+            }
+        });
+        values
+    }
+
+    /// Mean of each 2³ cells, on the halved lattice.
+    pub fn halve(&self, values: &[f32]) -> Vec<f32> {
+        let [sx, sy, sz] = self.strides();
+        self.halved().fill(|at| {
+            let first = self.index(at.map(|c| 2 * c));
+            (0..8).map(|n| values[first + (n & 1) * sx + (n >> 1 & 1) * sy + (n >> 2) * sz]).sum::<f32>() / 8.0
+        })
+    }
+}
+
+/// Smoke density, fine enough for the picture, and where there is any.
+#[derive(Debug)]
+pub struct Smoke {
+    pub lattice: Lattice,
+    pub density: Vec<f32>,
+    blocks: [usize; 3],
+    occupied: Vec<bool>,
+}
+
+impl Smoke {
+    /// Resample the density to cells `factor` times finer; negative values are left out.
+    pub fn new(grid: &Grid, density: &CellField<f32>, factor: usize) -> Self {
+        let coarse = Lattice::of(grid);
+        let lattice = coarse.refined(factor);
+        let mut density: Vec<f32> = match factor {
+            1 => coarse.fill(|at| density[at]),
+            _ => refine(density, factor, &lattice),
+        };
+        density.par_iter_mut().for_each(|d| *d = if *d > 1e-5 { *d } else { 0.0 });
+
+        // A block is occupied if any cell in it or next to it is: interpolation reaches one cell further.
+        let blocks = lattice.dims.map(|n| n.div_ceil(BLOCK));
+        let strides = lattice.strides();
+        let occupied = (0..blocks.iter().product())
+            .into_par_iter()
+            .map(|b: usize| {
+                let block = [b % blocks[0], b / blocks[0] % blocks[1], b / (blocks[0] * blocks[1])];
+                // In array indices, where the border shifts all by one.
+                let [x, y, z] =
+                    [0, 1, 2].map(|a| block[a] * BLOCK..((block[a] + 1) * BLOCK + 2).min(lattice.dims[a] + 2));
+                z.into_iter().any(|k| {
+                    let line = |j: usize| &density[j * strides[1] + k * strides[2]..][x.clone()];
+                    y.clone().any(|j| line(j).iter().any(|&d| d > 0.0))
+                })
+            })
+            .collect();
+        Self { lattice, density, blocks, occupied }
+    }
+
+    /// If the point is in an empty block, the distance along the ray to where it leaves the block.
+    pub fn empty_until(&self, ray: &Ray, inverse: Vec3A, point: Vec3A) -> Option<f32> {
+        let edge = self.lattice.cell * BLOCK as f32;
+        let q = ((point - self.lattice.origin) / edge).floor();
+        let last = Vec3A::from(self.blocks.map(|n| n as f32 - 1.0));
+        let q = q.clamp(Vec3A::ZERO, last);
+        let index = q.x as usize + self.blocks[0] * (q.y as usize + self.blocks[1] * q.z as usize);
+        if self.occupied[index] {
+            return None;
+        }
+        let low = self.lattice.origin + q * edge;
+        let far = ((low - ray.origin) * inverse).max((low + edge - ray.origin) * inverse);
+        Some(far.min_element())
+    }
+}
+
+/// Cubic resampling, one axis after the other.
+fn refine(field: &CellField<f32>, factor: usize, lattice: &Lattice) -> Vec<f32> {
+    let mut dims = field.dims;
+    let mut values = field.data.clone();
+    for axis in 0..3 {
+        let taps: Vec<[f32; 5]> = (0..factor).map(|n| mitchell_taps((n as f32 + 0.5) / factor as f32 - 0.5)).collect();
+        // The array is rows of `stride` values; `count` of them, one per cell, follow each other along the axis.
+        let (stride, count): (usize, usize) = (dims[..axis].iter().product(), dims[axis]);
+        let mut fine = vec![0.0; values.len() * factor];
+        let rows = fine.par_chunks_exact_mut(stride).enumerate().with_min_len(1 + 4096 / stride);
+        rows.for_each(|(row, out)| {
+            let (first, n) = (row / (count * factor) * count, row % (count * factor));
+            for (tap, &weight) in taps[n % factor].iter().enumerate() {
+                if let Some(cell) = (n / factor + tap).checked_sub(2).filter(|&c| c < count) {
+                    let coarse = &values[(first + cell) * stride..][..stride];
+                    out.iter_mut().zip(coarse).for_each(|(o, v)| *o += weight * v);
+                }
+            }
+        });
+        values = fine;
+        dims[axis] *= factor;
+    }
+    lattice.fill(|[i, j, k]| values[i + dims[0] * (j + dims[1] * k)])
+}
+
+/// Weights of the five cells around a point at `offset` cells (within ±1/2) from the middle one's centre.
+fn mitchell_taps(offset: f32) -> [f32; 5] {
+    let kernel = |x: f32| {
+        let x = x.abs();
+        // B = C = 1/3.
+        if x < 1.0 {
+            (7.0 * x * x * x - 12.0 * x * x + 16.0 / 3.0) / 6.0
+        } else if x < 2.0 {
+            (-7.0 / 3.0 * x * x * x + 12.0 * x * x - 20.0 * x + 32.0 / 3.0) / 6.0
+        } else {
+            0.0
+        }
+    };
+    std::array::from_fn(|tap| kernel(tap as f32 - 2.0 - offset))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    fn ramp() -> (Grid, CellField<f32>) {
+        let grid = Grid::new([12, 10, 9], 0.5, DVec3::new(1.0, 2.0, 3.0));
+        let mut field = CellField::new(&grid, 0.0);
+        for n in 0..grid.cells() {
+            let c = grid.cell_centre(grid.cell_at(n));
+            field.data[n] = (c.x + 2.0 * c.y - 0.5 * c.z) as f32;
+        }
+        (grid, field)
+    }
+
+    #[test]
+    fn resampling_and_sampling_keep_a_linear_field() {
+        let (grid, field) = ramp();
+        for factor in [1, 2, 3] {
+            let smoke = Smoke::new(&grid, &field, factor);
+            let p = Vec3A::new(3.3, 4.4, 5.1);
+            let value = smoke.lattice.sample(&smoke.density, p);
+            assert!((value - (3.3 + 8.8 - 2.55)).abs() < 1e-4, "factor {factor}: {value}");
+        }
+    }
+
+    #[test]
+    fn empty_blocks_are_skipped_and_full_ones_are_not() {
+        let grid = Grid::new([32, 8, 8], 1.0, DVec3::ZERO);
+        let mut field = CellField::new(&grid, 0.0);
+        field[[20, 4, 4]] = 1.0;
+        let smoke = Smoke::new(&grid, &field, 1);
+        let ray = Ray { origin: Vec3A::new(-1.0, 4.0, 4.0), direction: Vec3A::X };
+        let at = |x: f32| smoke.empty_until(&ray, ray.direction.recip(), Vec3A::new(x, 4.0, 4.0));
+        assert_eq!(at(1.0), Some(9.0));
+        assert_eq!(at(20.0), None);
+        assert_eq!(at(30.0), Some(33.0));
+    }
+
+    #[test]
+    fn halving_keeps_the_mean() {
+        let (grid, field) = ramp();
+        let lattice = Lattice::of(&grid);
+        let whole = lattice.fill(|at| field[at]);
+        let half = lattice.halve(&whole);
+        let total = |v: &[f32]| v.iter().map(|&x| f64::from(x)).sum::<f64>();
+        assert!((total(&whole) / (8.0 * total(&half)) - 1.0).abs() < 1e-6);
+    }
+}
