@@ -2,12 +2,14 @@
 
 mod check;
 mod distance;
+mod formats;
 mod mesh;
 mod shape;
 mod tessellate;
 
 pub use check::{MeshError, MeshWarning};
 pub use distance::SignedDistance;
+pub use formats::MeshFormat;
 pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;
 

@@ -1,0 +1,75 @@
+//! Wavefront OBJ: `v x y z` and `f a b c …`, everything else skipped.
+
+use super::{Polygons, excerpt, lines, number, position, words};
+use crate::geometry::{MeshError, TriMesh};
+
+pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
+    let mut vertices = Vec::new();
+    let mut polygons = Polygons::default();
+    for (number, line) in lines(bytes) {
+        let wrong = |what: &str| syntax(number, format!("{} is not {what}", excerpt(line)));
+        let mut words = words(line);
+        match words.next() {
+            Some(b"v") => {
+                vertices.push(position(&mut words).ok_or_else(|| wrong("a vertex: `v` and three numbers"))?);
+            }
+            Some(b"f") => {
+                let start = polygons.indices.len();
+                for word in words {
+                    let index = index(word, vertices.len()).ok_or_else(|| wrong("a face: `f` and vertex numbers"))?;
+                    polygons.indices.push(index);
+                }
+                if polygons.indices.len() < start + 3 {
+                    return Err(wrong("a face: it has fewer than three corners"));
+                }
+                polygons.ends.push(polygons.indices.len());
+            }
+            _ => {}
+        }
+    }
+    polygons.into_mesh(vertices, 1)
+}
+
+/// Zero-based vertex of `7`, `7/1`, `7//3` or `7/1/3`; negative numbers count back from the last vertex so far.
+fn index(word: &[u8], vertices: usize) -> Option<i64> {
+    let written: i64 = number(word.split(|&b| b == b'/').next()?)?;
+    Some(if written < 0 && written >= -(vertices as i64) {
+        vertices as i64 + written
+    } else {
+        written.saturating_sub(1)
+    })
+}
+
+fn syntax(line: usize, problem: String) -> MeshError {
+    MeshError::Syntax { format: "OBJ", place: format!("line {line}"), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SQUARE: &str = "v 0 0 0\nv 1 0 0 1.0\r\nv 1 1 0 0.5 0.5 0.5\n\tv 0 1 0\nvn 0 0 1\n";
+
+    #[test]
+    fn polygons_become_fans_and_negative_numbers_count_back() {
+        let expected = [[0, 1, 2], [0, 2, 3]];
+        for face in ["f 1 2 3 4", "f -4 -3 -2 -1", "f 1/1/1 2//3 3/2 -1 \r"] {
+            assert_eq!(parse(format!("{SQUARE}{face}").as_bytes()).unwrap().triangles, expected);
+        }
+        // A face may stand before its vertices.
+        assert_eq!(parse(format!("f 1 2 3 4\n{SQUARE}").as_bytes()).unwrap().triangles, expected);
+    }
+
+    #[test]
+    fn wrong_faces_are_named() {
+        let read = |face: &str| parse(format!("{SQUARE}f 1 2 3\n{face}").as_bytes()).unwrap_err();
+        assert_eq!(read("f 1 2 5"), MeshError::Index { face: 1, index: 5, vertices: 4 });
+        assert_eq!(read("f 1 2 0"), MeshError::Index { face: 1, index: 0, vertices: 4 });
+        assert_eq!(read("f 1 2 -5"), MeshError::Index { face: 1, index: -5, vertices: 4 });
+        assert_eq!(read("f 1 2 3 2"), MeshError::Repeated { face: 1, vertex: 1 });
+        assert!(matches!(read("f 9223372036854775807 1 2"), MeshError::Index { .. }));
+        assert_eq!(read("f 1 2").to_string(), "OBJ line 7: `f 1 2` is not a face: it has fewer than three corners");
+        assert_eq!(read("f 1 2 x").to_string(), "OBJ line 7: `f 1 2 x` is not a face: `f` and vertex numbers");
+        assert_eq!(read("v 1 2").to_string(), "OBJ line 7: `v 1 2` is not a vertex: `v` and three numbers");
+    }
+}
