@@ -27,6 +27,8 @@ pub enum Command {
     Run(RunArgs),
     /// Continue an interrupted run from its directory.
     Resume(ResumeArgs),
+    /// Draw the frames of a run again, with another camera, size or look.
+    Render(RenderArgs),
     /// Check a scene and say what it needs, without simulating.
     Check(CheckArgs),
     /// Print the JSON schema of scene files.
@@ -101,6 +103,31 @@ pub struct PaceArgs {
     pub hash: bool,
 }
 
+/// `bathtub render`.
+#[derive(Args)]
+pub struct RenderArgs {
+    /// Directory of the run.
+    pub out: PathBuf,
+    /// Width and height of the pictures, pixels.
+    #[arg(long, value_name = "WxH", value_parser = picture_size)]
+    pub size: Option<[u32; 2]>,
+    /// Position of the camera, m; short for --set render.camera.from=[X,Y,Z].
+    #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
+    pub camera: Option<String>,
+    /// Change any key of [render], as in render.camera.azimuth=120 or render.smoke.colour=[0.2,0.2,0.2]; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Draw only frames A to B; A or B may be left out.
+    #[arg(long, value_name = "A..B")]
+    pub frames: Option<FrameRange>,
+    /// Where the pictures go; OUT/preview by default.
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
+    /// Number of threads; all processors by default. The pictures do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+}
+
 /// `bathtub check`.
 #[derive(Args)]
 pub struct CheckArgs {
@@ -155,6 +182,12 @@ impl FromStr for FrameRange {
         }
         Ok(Self { first, last })
     }
+}
+
+fn picture_size(text: &str) -> Result<[u32; 2], String> {
+    let wrong = || format!("{text:?} is no size; write WxH, as in 1280x720");
+    let (width, height) = text.split_once('x').ok_or_else(wrong)?;
+    Ok([width.parse().map_err(|_| wrong())?, height.parse().map_err(|_| wrong())?])
 }
 
 #[cfg(test)]

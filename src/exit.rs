@@ -1,6 +1,5 @@
 //! How the command ends: one code per kind of outcome, one line per failure.
 
-use bathtub_engine::world::StepError;
 use bathtub_output::atomic::FileError;
 use bathtub_output::checkpoint::CheckpointError;
 use bathtub_output::run_dir::RunDirError;
@@ -138,12 +137,6 @@ impl From<CheckpointError> for Failure {
     fn from(error: CheckpointError) -> Self {
         let exit = if matches!(error, CheckpointError::File(_)) { Exit::Io } else { Exit::Checkpoint };
         Self::new(exit, error.to_string())
-    }
-}
-
-impl From<StepError> for Failure {
-    fn from(error: StepError) -> Self {
-        Self::new(Exit::Numerical, error.to_string())
     }
 }
 

@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod exit;
 mod panic;
+mod pictures;
 mod progress;
 mod reproduce;
 mod run;
@@ -36,6 +37,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     match cli.command {
         Command::Run(options) => run::start(&options, cli.quiet),
         Command::Resume(options) => run::resume(&options, cli.quiet),
+        Command::Render(options) => pictures::redraw(&options, cli.quiet),
         Command::Check(options) => check::check(&options),
         Command::Schema { markdown } => check::schema(markdown),
         Command::Reproduce(options) => reproduce::reproduce(&options, reproduce::ALL),

@@ -8,11 +8,12 @@ use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::terminal::{complain, say};
-use crate::{check, panic};
+use crate::{check, panic, pictures};
 use bathtub_engine::world::{StepReport, World};
 use bathtub_output::atomic;
 use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
 use bathtub_output::frame::{self, Frame, FrameSettings, Surface, VelocityOutput};
+use bathtub_output::picture::picture_path;
 use bathtub_output::run_dir::{OpenMode, RunDir};
 use bathtub_output::stats::StatsLog;
 use bathtub_scene::Scene;
@@ -152,6 +153,11 @@ impl Run<'_> {
             }
         }
         self.save_checkpoint()?;
+        if !self.pace.no_preview {
+            let drawn = |frame: &u64| picture_path(&self.directory.preview(), *frame).exists();
+            let frames: Vec<u64> = (0..=last).filter(drawn).collect();
+            pictures::animate(&self.directory.preview(), &frames, self.scene.params.time.fps)?;
+        }
         Ok(Exit::Ok)
     }
 
@@ -180,7 +186,10 @@ impl Run<'_> {
             },
         };
         frame::write(&self.directory.frames(), &frame, self.directory.scene_hash(), &settings)?;
-        Ok(())
+        if self.pace.no_preview {
+            return Ok(());
+        }
+        pictures::draw(&self.directory.preview(), &frame, &self.scene.render)
     }
 
     fn checkpoint_is_due(&self) -> bool {
@@ -220,7 +229,8 @@ fn last_frame(scene: &Scene, pace: &PaceArgs) -> Result<u64, Failure> {
     Ok(last)
 }
 
-fn use_threads(threads: Option<u32>) -> Result<(), Failure> {
+/// Let the global pool have this many threads.
+pub fn use_threads(threads: Option<u32>) -> Result<(), Failure> {
     let Some(wanted) = threads else { return Ok(()) };
     let threads = wanted.min(MAX_THREADS);
     if threads < wanted {

@@ -39,7 +39,7 @@ fn keys_that_do_not_exist_or_exist_twice() {
     check(format!("{TINY}frames = 3")).refuses(3, &["s.toml:6:1: TOML syntax: duplicate key"]);
     check(format!("{TINY}[grid]")).refuses(3, &["s.toml:6:2: TOML syntax: duplicate key"]);
     check(format!("{TINY}[[obstacle]]\nshape = {{ sphere = {{ radius = 0.1, raduis = 0.2 }} }}"))
-        .refuses(3, &["s.toml:7:37: obstacle.0.shape.sphere: unknown key `raduis`; did you mean `radius`?"]);
+        .refuses(3, &["s.toml:7:36: obstacle.0.shape.sphere: unknown key `raduis`; did you mean `radius`?"]);
 }
 
 /// Row 3.

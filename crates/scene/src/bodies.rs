@@ -6,11 +6,12 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry};
 use crate::placement::{bounds, meets_domain};
 use bathtub_engine::fluid::smoke::Source;
-use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
+use bathtub_engine::geometry::{MeshFormat, Pose, Shape, SignedDistance, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Most bodies in a scene, copies counted.
@@ -20,6 +21,8 @@ const MAX_BODIES: usize = 10_000;
 pub struct Meshes {
     /// The files.
     pub assets: Vec<MeshAsset>,
+    /// What was mended in them.
+    pub warnings: Vec<String>,
     surfaces: Vec<TriMesh>,
 }
 
@@ -30,7 +33,7 @@ impl Meshes {
         file: &mut SceneFile,
         read: impl Fn(&str) -> Result<MeshAsset, String>,
     ) -> Result<Self, SceneError> {
-        let mut meshes = Self { assets: Vec::new(), surfaces: Vec::new() };
+        let mut meshes = Self { assets: Vec::new(), warnings: Vec::new(), surfaces: Vec::new() };
         let sources = file.source.iter_mut().enumerate().map(|(i, s)| (format!("source.{i}"), &mut s.shape));
         let obstacles = file.obstacle.iter_mut().enumerate().map(|(i, o)| (format!("obstacle.{i}"), &mut o.shape));
         for (body, shape) in sources.chain(obstacles) {
@@ -39,7 +42,13 @@ impl Meshes {
             let asset = read(&mesh.path).map_err(|message| document.error_at(ErrorKind::Io, &key, message))?;
             let known = meshes.assets.iter().any(|a| a.path == asset.path);
             if !known {
-                let surface = TriMesh::default();
+                let refuse = |message: String| document.error_at(ErrorKind::Geometry, &key, message);
+                let extension = Path::new(&mesh.path).extension().unwrap_or_default().to_string_lossy();
+                let format = MeshFormat::from_extension(&extension)
+                    .ok_or_else(|| refuse(format!("\"{}\" is no .obj, .ply or .stl file", mesh.path)))?;
+                let (surface, mended) =
+                    format.read(&asset.bytes).map_err(|error| refuse(format!("{}: {error}", mesh.path)))?;
+                meshes.warnings.extend(mended.iter().map(|warning| format!("{}: {warning}", mesh.path)));
                 meshes.surfaces.push(surface);
                 meshes.assets.push(asset.clone());
             }
@@ -92,21 +101,21 @@ pub fn sources(document: &Document, file: &SceneFile, meshes: &Meshes, grid: &Gr
     Ok(sources)
 }
 
-/// The scene's obstacles, copies included, and the colour of each.
+/// The scene's obstacles, copies included.
 pub fn obstacles(
     document: &Document,
     file: &SceneFile,
     meshes: &Meshes,
     grid: &Grid,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<Obstacle>, Vec<[f64; 3]>), SceneError> {
+) -> Result<Vec<Obstacle>, SceneError> {
     let count: usize = file.obstacle.iter().map(|o| o.at.len().max(1)).sum();
     if count > MAX_BODIES {
         let message = format!("{count} bodies are too many (limit {MAX_BODIES})");
         return Err(document.error_at(ErrorKind::Resource, "obstacle", message));
     }
     let mut names = BTreeSet::new();
-    let (mut obstacles, mut colours) = (Vec::new(), Vec::new());
+    let mut obstacles = Vec::new();
     for (i, entry) in file.obstacle.iter().enumerate() {
         let key = format!("obstacle.{i}");
         let base = entry.name.clone().unwrap_or_default();
@@ -133,10 +142,9 @@ pub fn obstacles(
                 ));
             }
             obstacles.push(Obstacle { name, shape: shape.clone(), motion });
-            colours.push(entry.colour);
         }
     }
-    Ok((obstacles, colours))
+    Ok(obstacles)
 }
 
 fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes) -> Result<Shape, SceneError> {
@@ -155,9 +163,8 @@ fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes) ->
                 Scale::Uniform(s) => DVec3::splat(s),
                 Scale::PerAxis(s) => DVec3::from(s),
             };
-            let mut mesh = meshes.surface(&file.path).cloned().unwrap_or_default();
-            mesh.vertices.iter_mut().for_each(|v| *v *= factor);
-            Shape::Mesh(Arc::new(mesh))
+            let surface = meshes.surface(&file.path).expect("every mesh was read before");
+            Shape::Mesh(Arc::new(surface.scaled(factor)))
         }
     })
 }

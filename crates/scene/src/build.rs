@@ -14,6 +14,7 @@ use bathtub_engine::fluid::smoke::{Advection, SmokeParams, Trace, Wall};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::SolveParams;
 use bathtub_engine::world::{PressureParams, PressureSolver, TimeParams, WorldParams};
+use bathtub_output::render::RenderSettings;
 use glam::DVec3;
 use std::path::Path;
 
@@ -26,8 +27,8 @@ pub struct Scene {
     pub file: SceneFile,
     /// What starts the engine.
     pub params: WorldParams,
-    /// Colour of each of `params.obstacles` in pictures.
-    pub colours: Vec<[f64; 3]>,
+    /// How to draw it, with a colour for each of `params.obstacles`.
+    pub render: RenderSettings,
     /// The mesh files, each once.
     pub meshes: Vec<MeshAsset>,
     /// What is allowed but probably not meant; one line each.
@@ -65,9 +66,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
 
     let grid = grid(&file);
     let walls = walls(&document, &file, &grid)?;
-    let mut warnings = Vec::new();
+    let mut warnings = meshes.warnings.clone();
     let sources = bodies::sources(&document, &file, &meshes, &grid)?;
-    let (obstacles, colours) = bodies::obstacles(&document, &file, &meshes, &grid, &mut warnings)?;
+    let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut warnings)?;
+    let render = render(&document, &file)?;
     bodies::check_sources_are_free(&document, &sources, &obstacles, &grid)?;
     let params = WorldParams {
         grid,
@@ -80,7 +82,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     };
     let hash = hash::hash(&file, &meshes.assets);
     let name = file.scene.name.clone().unwrap_or_default();
-    Ok(Scene { name, file, params, colours, meshes: meshes.assets, warnings, memory, hash })
+    Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, hash })
 }
 
 impl Scene {
@@ -260,4 +262,29 @@ fn time(document: &Document, file: &SceneFile) -> Result<TimeParams, SceneError>
         return Err(document.error_at(ErrorKind::Scene, "time.min_dt", message));
     }
     Ok(TimeParams { fps: time.fps, cfl: time.cfl, max_dt, min_dt })
+}
+
+/// The picture's settings, with one colour for each body.
+fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, SceneError> {
+    let mut render = file.render.clone();
+    for (key, direction) in [
+        ("render.camera.up", render.camera.up),
+        ("render.key.direction", render.key.direction),
+        ("render.rim.direction", render.rim.direction),
+    ] {
+        if direction.try_normalize().is_none() {
+            return Err(document.error_at(ErrorKind::Scene, key, "a direction must not be zero"));
+        }
+    }
+    if render.camera.from.is_some() && render.camera.from == render.camera.at {
+        let message = "the camera looks at the point where it is; move one of `from` and `at`";
+        return Err(document.error_at(ErrorKind::Scene, "render.camera.at", message));
+    }
+    let mut palette = file.render.solids.iter().cycle();
+    let bodies = file.obstacle.iter().flat_map(|o| std::iter::repeat_n(o.colour, o.at.len().max(1)));
+    let colours: Vec<[f32; 3]> = bodies.zip(&mut palette).map(|(own, next)| own.unwrap_or(*next)).collect();
+    if !colours.is_empty() {
+        render.solids = colours;
+    }
+    Ok(render)
 }

@@ -1,7 +1,8 @@
 //! The identity of a scene: two runs with equal hashes compute the same states.
 
 use crate::assets::MeshAsset;
-use crate::file::{OutputSection, RenderSection, SceneFile, SceneSection, ShapeEntry};
+use crate::file::{OutputSection, SceneFile, SceneSection, ShapeEntry};
+use bathtub_output::render::RenderSettings;
 
 /// BLAKE3 of everything in an effective scene that the states depend on, mesh files by their content.
 ///
@@ -12,8 +13,8 @@ pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     scene.scene = SceneSection { gravity: scene.scene.gravity, ..SceneSection::default() };
     scene.time.frames = 0;
     scene.output = OutputSection::default();
-    scene.render = RenderSection::default();
-    scene.obstacle.iter_mut().for_each(|o| o.colour = [0.0; 3]);
+    scene.render = RenderSettings::default();
+    scene.obstacle.iter_mut().for_each(|o| o.colour = None);
     let shapes = scene.obstacle.iter_mut().map(|o| &mut o.shape).chain(scene.source.iter_mut().map(|s| &mut s.shape));
     for shape in shapes {
         if let ShapeEntry::Mesh(file) = shape

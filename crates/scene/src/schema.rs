@@ -11,7 +11,25 @@ use serde_json::Value as Json;
 
 /// The JSON schema of scene files, for editors and for the reference page.
 pub fn json_schema() -> Json {
-    schemars::schema_for!(SceneFile).into()
+    let mut schema = schemars::schema_for!(SceneFile).into();
+    shorten_numbers(&mut schema);
+    schema
+}
+
+/// Defaults of type f32 arrive with the digits of f64, as in 0.10000000149011612; write them as the source does.
+fn shorten_numbers(value: &mut Json) {
+    match value {
+        Json::Number(number) => {
+            let single =
+                number.as_f64().map(|x| (x, x as f32)).filter(|(x, short)| f64::from(*short) == *x && x.fract() != 0.0);
+            if let Some((_, short)) = single {
+                *value = short.to_string().parse::<f64>().unwrap_or(f64::from(short)).into();
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(shorten_numbers),
+        Json::Object(entries) => entries.values_mut().for_each(shorten_numbers),
+        _ => {}
+    }
 }
 
 /// Refuse whatever in `document` the schema of scene files does not allow.

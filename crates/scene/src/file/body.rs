@@ -57,10 +57,9 @@ pub struct ObstacleEntry {
     /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<[f64; 3]>,
-    /// Colour in pictures: red, green, blue from 0 to 1.
-    #[serde(default = "clay")]
+    /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
-    pub colour: [f64; 3],
+    pub colour: Option<[f32; 3]>,
 }
 
 fn positive_triple(_: &mut SchemaGenerator) -> Schema {
@@ -78,10 +77,6 @@ fn positive_scale(generator: &mut SchemaGenerator) -> Schema {
 
 fn one() -> f64 {
     1.0
-}
-
-fn clay() -> [f64; 3] {
-    [0.72, 0.45, 0.32]
 }
 
 /// A closed shape around its own origin.

@@ -4,11 +4,10 @@
 //! into error messages. Lengths in metres, times in seconds, angles in degrees, temperatures in kelvin above ambient.
 
 mod body;
-mod render;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
-pub use render::{CameraSection, LightSection, RenderSection};
 
+use bathtub_output::render::RenderSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +38,7 @@ pub struct SceneFile {
     pub output: OutputSection,
     /// The pictures.
     #[serde(default)]
-    pub render: RenderSection,
+    pub render: RenderSettings,
     /// Regions that emit smoke, each under its own `[[source]]`.
     #[serde(default)]
     pub source: Vec<SourceEntry>,
@@ -279,7 +278,7 @@ pub struct OutputSection {
     /// Which velocities the volumes hold.
     pub velocity: VelocityName,
     /// Densities up to this, and temperatures up to this many K, are not stored in volumes.
-    #[schemars(range(min = 0.0))]
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub threshold: f64,
     /// Write the solids' surfaces as PLY files: once for a solid that never moves, else one file per frame.
     pub meshes: bool,
