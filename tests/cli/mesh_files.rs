@@ -93,7 +93,7 @@ fn files_with_broken_content() {
     refused("zero.obj", &face("f 1 2 0"), &["face 6"]);
     refused("twice.obj", &face("f 1 2 2"), &["face 6 uses vertex 1 more than once"]);
     refused("open.obj", CUBE.replace("f 4 1 5 8\n", "").as_bytes(), &["the surface is open: 4 edges"]);
-    refused("nan.obj", CUBE.replace("v 1 1 1", "v nan 1 1").as_bytes(), &["OBJ line 7"]);
+    refused("nan.obj", CUBE.replace("v 1 1 1", "v nan 1 1").as_bytes(), &["vertex 6 has a non-finite coordinate"]);
     refused("empty.obj", b"", &["no triangles"]);
     let ply = |vertices: &str, faces: &str| {
         let head = format!(

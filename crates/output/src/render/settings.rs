@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderSettings {
-    /// Width and height, pixels; Default: chosen from the shape of the domain.
+    /// Width and height, pixels. Default: chosen from the shape of the domain.
     #[schemars(inner(range(min = 16, max = 8192)))]
     pub size: Option<[u32; 2]>,
     /// Rays per pixel.
