@@ -2,9 +2,11 @@
 //!
 //! SI units everywhere; y is up by convention, gravity is whatever the scene says.
 
+pub mod coupling;
 pub mod fluid;
 pub mod geometry;
 pub mod grid;
+pub mod report;
 pub mod solid;
 pub mod solve;
 pub mod world;

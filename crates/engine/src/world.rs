@@ -1,11 +1,18 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
-use crate::fluid::smoke::{SmokeParams, Source, Wall};
+use crate::coupling::obstacles::{BodyImpulse, Obstacles};
+use crate::fluid::advect::{Advector, Flow};
+use crate::fluid::boundary::{Boundary, Wall};
+use crate::fluid::forces::{Confinement, add_buoyancy};
+use crate::fluid::projection::{Projected, Projection};
+use crate::fluid::smoke::{Emitter, SmokeParams, Source, fade};
 use crate::geometry::TriMesh;
-use crate::grid::{CellField, FaceField, Grid};
+use crate::grid::{Axis, CellField, FaceField, Grid};
+use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
-use crate::solve::{SolveError, SolveParams};
-use glam::{DQuat, DVec3};
+pub use crate::solve::PressureSolver;
+use crate::solve::{SolveError, SolveInfo, SolveParams};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Everything that defines a run; a scene file with its defaults filled in.
@@ -38,17 +45,6 @@ pub struct PressureParams {
     pub strict: bool,
 }
 
-/// Pressure solvers by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PressureSolver {
-    /// Conjugate gradients preconditioned by a multigrid cycle.
-    Multigrid,
-    /// Conjugate gradients preconditioned by incomplete Cholesky.
-    Icpcg,
-    /// Plain conjugate gradients.
-    Cg,
-}
-
 /// How time is cut into steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeParams {
@@ -77,7 +73,7 @@ pub struct State {
     pub density: CellField,
     /// Temperature above ambient, K.
     pub temperature: CellField,
-    /// Pressure × Δt of the last solve, Pa·s: the next one starts from it.
+    /// Pressure, Pa: the next solve starts from it.
     pub pressure: CellField,
 }
 
@@ -85,6 +81,15 @@ pub struct State {
 pub struct World {
     params: WorldParams,
     state: State,
+    /// The state being computed; its arrays and those of `state` change places every step.
+    next: State,
+    obstacles: Obstacles,
+    boundary: Boundary,
+    emitters: Vec<Emitter>,
+    advector: Advector,
+    confinement: Confinement,
+    projection: Projection,
+    clock: Stages,
 }
 
 /// Why a step could not be completed. The state is the last good one.
@@ -126,110 +131,6 @@ pub enum StepError {
     },
 }
 
-/// What one step did; a line of `stats.jsonl`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct StepReport {
-    /// Steps done, this one included.
-    pub step: u64,
-    /// Time after the step, s.
-    pub t: f64,
-    /// Length of the step, s.
-    pub dt: f64,
-    /// Frames completed after the step.
-    pub frame: u64,
-    /// Cells crossed by the fastest fluid in this step.
-    pub cfl: f64,
-    /// m/s.
-    pub max_speed: f64,
-    /// Largest cell divergence after the projection, 1/s.
-    pub div_inf: f64,
-    /// The pressure solve.
-    pub solver: SolverReport,
-    /// Totals over the fluid.
-    pub fluid: FluidReport,
-    /// Every solid.
-    pub bodies: Vec<BodyReport>,
-    /// Closed regions of fluid.
-    pub regions: Vec<RegionReport>,
-    /// What should be zero.
-    pub ledger: Ledger,
-    /// Milliseconds of each stage, in order.
-    pub stages: Vec<(String, f64)>,
-}
-
-/// The pressure solve of one step.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SolverReport {
-    /// Its name.
-    pub name: String,
-    /// Iterations done.
-    pub iterations: usize,
-    /// Relative residual reached.
-    pub residual: f64,
-    /// Whether that is the tolerance asked for.
-    pub converged: bool,
-    /// Set-up and solve, ms.
-    pub ms: f64,
-}
-
-/// Totals over the fluid, SI.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct FluidReport {
-    /// m³.
-    pub volume: f64,
-    /// kg.
-    pub mass: f64,
-    /// kg m/s.
-    pub momentum: DVec3,
-    /// J.
-    pub kinetic: f64,
-    /// J (buoyancy energy of the smoke relative to the domain's lowest corner).
-    pub potential: f64,
-    /// ∫ smoke density dV.
-    pub smoke: f64,
-}
-
-/// One solid after a step.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct BodyReport {
-    /// Name in the scene.
-    pub name: String,
-    /// `static`, `scripted`, …
-    pub kind: String,
-    /// m.
-    pub position: DVec3,
-    /// x, y, z, w.
-    pub rotation: DQuat,
-    /// m/s.
-    pub velocity: DVec3,
-    /// rad/s.
-    pub angular_velocity: DVec3,
-    /// Impulse from the fluid in this step, N s.
-    pub impulse: DVec3,
-    /// Its moment about the body's position, N m s.
-    pub torque_impulse: DVec3,
-    /// m³.
-    pub volume: f64,
-}
-
-/// A region of fluid with no opening.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct RegionReport {
-    /// m³.
-    pub volume: f64,
-    /// Net volume flux that its boundary forces on it and that was removed, m³/s.
-    pub incompatible_flux: f64,
-}
-
-/// Conservation errors of one step, relative.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Ledger {
-    /// |inflow − outflow| ÷ (|inflow| + |outflow|) through the domain's sides and the solids.
-    pub volume_error: f64,
-    /// Momentum given by the pressure minus impulses on solids and walls, relative to their sum.
-    pub momentum_error: f64,
-}
-
 impl World {
     /// The fluid at rest, nothing emitted yet.
     pub fn new(params: WorldParams) -> Self {
@@ -243,12 +144,39 @@ impl World {
             temperature: CellField::new(&grid, 0.0),
             pressure: CellField::new(&grid, 0.0),
         };
-        Self { params, state }
+        let obstacles = Obstacles::new(&params.obstacles, &grid);
+        let boundary = obstacles.boundary(&grid, params.walls);
+        let mut projection = Projection::new(&grid, params.pressure.solver);
+        projection.set_boundary(&grid, &boundary);
+        let mut world = Self {
+            emitters: params.sources.iter().map(|source| Emitter::new(source, &grid)).collect(),
+            next: state.clone(),
+            advector: Advector::default(),
+            confinement: Confinement::default(),
+            clock: Stages::default(),
+            params,
+            state,
+            obstacles,
+            boundary,
+            projection,
+        };
+        world.boundary.impose(&mut world.state.velocity);
+        world
     }
 
     /// What the run was started with.
     pub fn params(&self) -> &WorldParams {
         &self.params
+    }
+
+    /// The openings of the grid at the current time.
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
+    /// Milliseconds of the stages of the last step.
+    pub(crate) fn stages(&self) -> Vec<(String, f64)> {
+        self.clock.laps()
     }
 
     /// What a checkpoint must hold.
@@ -263,18 +191,158 @@ impl World {
 
     /// The solids' surfaces in world space at the current time, with their names.
     pub fn surfaces(&self) -> Vec<(String, TriMesh)> {
-        Vec::new()
+        self.obstacles.surfaces(self.state.time)
     }
 
-    /// Advance by one step, at most to the next frame.
+    /// Advance by one step, at most to the next frame. After an error the state is the last good one.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        let frame_end = (self.state.frame + 1) as f64 / self.params.time.fps;
-        let dt = self.params.time.max_dt.min(frame_end - self.state.time);
-        self.state.time += dt;
-        self.state.step += 1;
-        if self.state.time >= frame_end {
-            self.state.frame += 1;
-        }
-        Ok(StepReport { step: self.state.step, t: self.state.time, dt, frame: self.state.frame, ..Default::default() })
+        self.clock.restart();
+        let dt = self.choose_dt()?;
+        self.move_solids(dt);
+        self.advect(dt);
+        self.predict(dt);
+        let coupled = self.couple(dt)?;
+        self.extend();
+        self.accept(dt, coupled)
     }
+
+    /// The longest step within the CFL limit that divides the rest of the frame evenly.
+    fn choose_dt(&self) -> Result<f64, StepError> {
+        let time = &self.params.time;
+        let (speed, cell) = self.fastest();
+        let limit = time.max_dt.min(time.cfl * self.params.grid.dx / speed);
+        let rest = (self.state.frame + 1) as f64 / time.fps - self.state.time;
+        // A rest within round-off of a whole number of steps is that number of steps.
+        let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);
+        if dt < time.min_dt && limit < time.min_dt {
+            let step = self.state.step + 1;
+            return Err(StepError::TimeStepCollapse { step, dt, limit: time.min_dt, speed, cell });
+        }
+        Ok(dt)
+    }
+
+    /// Put the solids where they are at the end of the step, and open or close the faces around them.
+    fn move_solids(&mut self, dt: f64) {
+        let grid = &self.params.grid;
+        if self.obstacles.advance(grid, self.state.time, dt) {
+            self.boundary = self.obstacles.boundary(grid, self.params.walls);
+            self.projection.set_boundary(grid, &self.boundary);
+        }
+        self.clock.lap("solids");
+    }
+
+    /// Carry velocity, density and temperature along with the divergence-free velocity of the last step.
+    fn advect(&mut self, dt: f64) {
+        let SmokeParams { advection: scheme, trace, .. } = self.params.smoke;
+        let Self { state, next, boundary, .. } = self;
+        let flow = Flow { grid: &self.params.grid, boundary, velocity: &state.velocity, dt, scheme, trace };
+        self.advector.advect_velocity(&flow, &mut next.velocity);
+        self.clock.lap("advect velocity");
+        let smoke = (&state.density, &mut next.density, Wall::density as fn(&Wall) -> f64);
+        let heat = (&state.temperature, &mut next.temperature, Wall::temperature as fn(&Wall) -> f64);
+        self.advector.advect_cells(&flow, [smoke, heat]);
+        self.clock.lap("advect smoke");
+    }
+
+    /// Everything but pressure: sources, fading, buoyancy, confinement → u*.
+    fn predict(&mut self, dt: f64) {
+        let smoke = &self.params.smoke;
+        let State { velocity, density, temperature, .. } = &mut self.next;
+        for emitter in &self.emitters {
+            emitter.emit(self.state.time, density, temperature, velocity);
+        }
+        fade(density, smoke.dissipation, dt);
+        fade(temperature, smoke.cooling, dt);
+        let (smoke_weight, lift) = ((&*density, smoke.weight), (&*temperature, smoke.expansion));
+        add_buoyancy(velocity, smoke_weight, lift, smoke.gravity, smoke.acceleration, dt);
+        if smoke.confinement > 0.0 {
+            self.confinement.add(&self.params.grid, velocity, smoke.confinement, dt);
+        }
+        self.clock.lap("forces");
+    }
+
+    /// The pressure that keeps every cell's volume: u* → u.
+    fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
+        let PressureParams { params, strict, .. } = self.params.pressure;
+        let step = self.state.step + 1;
+        let Self { state, next, boundary, .. } = self;
+        // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
+        let scale = dt / (self.params.smoke.rho * self.params.grid.dx);
+        next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
+        boundary.impose(&mut next.velocity);
+        let projected = self
+            .projection
+            .project(boundary, &params, &mut next.velocity, &mut next.pressure)
+            .map_err(|source| StepError::Pressure { step, source })?;
+        if strict && !projected.info.converged {
+            let SolveInfo { iterations, residual, .. } = projected.info;
+            let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
+            return Err(StepError::Pressure { step, source });
+        }
+        let ms = self.clock.lap("pressure");
+        let (grid, rho) = (&self.params.grid, self.params.smoke.rho);
+        let bodies = self.obstacles.impulses(grid, rho, &next.pressure);
+        let momentum_error = report::momentum_error(grid, rho, boundary, &next.pressure, &bodies);
+        next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
+        Ok(Coupled { projected, bodies, momentum_error, ms })
+    }
+
+    /// Continue the new fields into the solids, for the traces of the next step.
+    fn extend(&mut self) {
+        self.boundary.extend_velocity(&mut self.next.velocity);
+        self.boundary.extend_cells(&mut self.next.density);
+        self.boundary.extend_cells(&mut self.next.temperature);
+        self.clock.lap("extend");
+    }
+
+    /// Check the new state, make it the current one, and account for it.
+    fn accept(&mut self, dt: f64, coupled: Coupled) -> Result<StepReport, StepError> {
+        let (params, state, next) = (&self.params, &self.state, &mut self.next);
+        next.step = state.step + 1;
+        let frame_end = (state.frame + 1) as f64 / params.time.fps;
+        // Frames are landed on exactly, whatever the steps add up to.
+        let lands = state.time + dt >= frame_end * (1.0 - 1e-12);
+        (next.time, next.frame) = if lands { (frame_end, state.frame + 1) } else { (state.time + dt, state.frame) };
+        let fields: [(&'static str, &[f64]); 5] = [
+            ("velocity", &next.velocity.axes[0]),
+            ("velocity", &next.velocity.axes[1]),
+            ("velocity", &next.velocity.axes[2]),
+            ("density", &next.density.data),
+            ("temperature", &next.temperature.data),
+        ];
+        for (quantity, data) in fields {
+            if !data.par_iter().all(|value| value.is_finite()) {
+                return Err(StepError::NonFinite { step: next.step, stage: "the step", quantity });
+            }
+        }
+        std::mem::swap(&mut self.state, &mut self.next);
+        Ok(report::build(self, dt, coupled))
+    }
+
+    /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
+    fn fastest(&self) -> (f64, [usize; 3]) {
+        let mut found =
+            (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
+        for emitter in &self.emitters {
+            found.0 = found.0.max(emitter.speed());
+        }
+        for axis in Axis::ALL {
+            let data = &self.state.velocity.axes[axis.index()];
+            let speed = data.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max);
+            if speed > found.0 {
+                let dims = self.params.grid.face_dims(axis);
+                let index = data.iter().position(|u| u.abs() == speed).unwrap_or(0);
+                found = (speed, [index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])]);
+            }
+        }
+        found
+    }
+}
+
+/// What the coupled solve hands to the report.
+pub(crate) struct Coupled {
+    pub projected: Projected,
+    pub bodies: Vec<BodyImpulse>,
+    pub momentum_error: f64,
+    pub ms: f64,
 }

@@ -6,9 +6,15 @@
 //! axis carries no velocity, and no loop needs to know.
 
 pub mod cut_cells;
+mod extension;
 mod field;
+pub mod operators;
+pub mod parallel;
+mod sample;
 
+pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
+pub use sample::{Lattice, VelocityLattice};
 
 use glam::DVec3;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,22 @@
 //! Linear solvers: the pressure operator, conjugate gradients and their preconditioners.
 
+mod conjugate_gradients;
+mod incomplete_cholesky;
+mod laplacian;
+mod multigrid;
+mod pressure;
+mod real;
+mod regions;
+mod stencil;
+
+pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
+pub use incomplete_cholesky::IncompleteCholesky;
+pub use laplacian::Laplacian;
+pub use multigrid::Multigrid;
+pub use pressure::{PressureSolve, PressureSolver};
+pub use real::Real;
+pub use regions::{ClosedRegion, Regions};
+
 use serde::{Deserialize, Serialize};
 
 /// When a solve may stop.
@@ -49,6 +66,11 @@ pub enum SolveError {
         /// The offending pᵀAp.
         curvature: f64,
     },
+    /// A coefficient is negative, infinite or not a number.
+    #[error(
+        "a coefficient of the pressure operator is negative or not finite: check densities, cell size and open fractions"
+    )]
+    Coefficient,
     /// A NaN or infinity appeared.
     #[error("a non-finite value appeared in {stage}")]
     NonFinite {

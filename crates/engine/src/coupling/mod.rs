@@ -1,0 +1,3 @@
+//! Where fluids and solids meet; the only modules that know both.
+
+pub mod obstacles;

@@ -1,0 +1,296 @@
+//! What one step did: a line of `stats.jsonl`.
+
+use crate::coupling::obstacles::BodyImpulse;
+use crate::fluid::boundary::Boundary;
+use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows};
+use crate::world::{Coupled, World};
+use glam::{DQuat, DVec3};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// What one step did; a line of `stats.jsonl`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct StepReport {
+    /// Steps done, this one included.
+    pub step: u64,
+    /// Time after the step, s.
+    pub t: f64,
+    /// Length of the step, s.
+    pub dt: f64,
+    /// Frames completed after the step.
+    pub frame: u64,
+    /// Cells crossed by the fastest fluid in this step.
+    pub cfl: f64,
+    /// m/s.
+    pub max_speed: f64,
+    /// Largest cell divergence after the projection, 1/s.
+    pub div_inf: f64,
+    /// The pressure solve.
+    pub solver: SolverReport,
+    /// Totals over the fluid.
+    pub fluid: FluidReport,
+    /// Every solid.
+    pub bodies: Vec<BodyReport>,
+    /// Closed regions of fluid.
+    pub regions: Vec<RegionReport>,
+    /// What should be zero.
+    pub ledger: Ledger,
+    /// Milliseconds of each stage, in order.
+    pub stages: Vec<(String, f64)>,
+}
+
+/// The pressure solve of one step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SolverReport {
+    /// Its name.
+    pub name: String,
+    /// Iterations done.
+    pub iterations: usize,
+    /// Relative residual reached.
+    pub residual: f64,
+    /// Whether that is the tolerance asked for.
+    pub converged: bool,
+    /// Set-up and solve, ms.
+    pub ms: f64,
+}
+
+/// Totals over the fluid, SI.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FluidReport {
+    /// m³.
+    pub volume: f64,
+    /// kg.
+    pub mass: f64,
+    /// kg m/s.
+    pub momentum: DVec3,
+    /// J.
+    pub kinetic: f64,
+    /// J (buoyancy energy of the smoke relative to the domain's lowest corner).
+    pub potential: f64,
+    /// ∫ smoke density dV.
+    pub smoke: f64,
+}
+
+/// One solid after a step.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct BodyReport {
+    /// Name in the scene.
+    pub name: String,
+    /// `static`, `scripted`, …
+    pub kind: String,
+    /// m.
+    pub position: DVec3,
+    /// x, y, z, w.
+    pub rotation: DQuat,
+    /// m/s.
+    pub velocity: DVec3,
+    /// rad/s.
+    pub angular_velocity: DVec3,
+    /// Impulse from the fluid in this step, N s.
+    pub impulse: DVec3,
+    /// Its moment about the body's position, N m s.
+    pub torque_impulse: DVec3,
+    /// m³.
+    pub volume: f64,
+}
+
+/// A region of fluid with no opening.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RegionReport {
+    /// m³.
+    pub volume: f64,
+    /// Net volume flux that its boundary forces on it and that was removed, m³/s.
+    pub incompatible_flux: f64,
+}
+
+/// Conservation errors of one step, relative.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Ledger {
+    /// |inflow − outflow| ÷ (|inflow| + |outflow|) through the domain's sides and the solids.
+    pub volume_error: f64,
+    /// Momentum given by the pressure minus impulses on solids and walls, relative to their sum.
+    pub momentum_error: f64,
+}
+
+/// Stopwatch of the stages of a step.
+#[derive(Default)]
+pub(crate) struct Stages {
+    last: Option<Instant>,
+    laps: Vec<(String, f64)>,
+}
+
+impl Stages {
+    /// A new step begins.
+    pub fn restart(&mut self) {
+        self.laps.clear();
+        self.last = Some(Instant::now());
+    }
+
+    /// A stage ends; its milliseconds.
+    pub fn lap(&mut self, stage: &str) -> f64 {
+        let now = Instant::now();
+        let ms = self.last.map_or(0.0, |last| (now - last).as_secs_f64() * 1e3);
+        self.laps.push((stage.to_string(), ms));
+        self.last = Some(now);
+        ms
+    }
+
+    /// The stages of the step and their milliseconds, in order.
+    pub fn laps(&self) -> Vec<(String, f64)> {
+        self.laps.clone()
+    }
+}
+
+/// Account for the step that led to the world's current state.
+pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
+    let (params, state, boundary) = (world.params(), world.state(), world.boundary());
+    let grid = &params.grid;
+    let max_speed = state.velocity.axes.iter().flatten().fold(0.0, |m: f64, u| m.max(u.abs()));
+    let Coupled { projected, bodies, momentum_error, ms } = coupled;
+    let regions = projected.closed.iter().map(|region| RegionReport {
+        volume: region.cells as f64 * grid.dx.powi(3),
+        incompatible_flux: region.incompatible * grid.dx.powi(2),
+    });
+    StepReport {
+        step: state.step,
+        t: state.time,
+        dt,
+        frame: state.frame,
+        cfl: max_speed * dt / grid.dx,
+        max_speed,
+        div_inf: projected.residual_flux / grid.dx,
+        solver: SolverReport {
+            name: format!("{:?}", params.pressure.solver).to_lowercase(),
+            iterations: projected.info.iterations,
+            residual: projected.info.residual,
+            converged: projected.info.converged,
+            ms,
+        },
+        fluid: fluid_totals(world),
+        ledger: Ledger { volume_error: volume_error(grid, boundary, &state.velocity), momentum_error },
+        bodies: bodies
+            .into_iter()
+            .map(|body| BodyReport {
+                name: body.name,
+                kind: if body.is_static { "static" } else { "scripted" }.to_string(),
+                position: body.pose.position,
+                rotation: body.pose.rotation,
+                velocity: body.velocity.linear,
+                angular_velocity: body.velocity.angular,
+                impulse: body.impulse,
+                torque_impulse: body.torque_impulse,
+                volume: body.volume,
+            })
+            .collect(),
+        regions: regions.collect(),
+        stages: world.stages(),
+    }
+}
+
+/// Mass, momentum, energies of the fluid; a face carries the mean open volume of its two cells.
+fn fluid_totals(world: &World) -> FluidReport {
+    let (params, state, volume) = (world.params(), world.state(), &world.boundary().volume);
+    let (grid, rho, cell) = (&params.grid, params.smoke.rho, params.grid.dx.powi(3));
+    let [nx, ny, _] = grid.dims;
+    let row_of = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
+
+    let mut momentum = DVec3::ZERO;
+    let mut kinetic = 0.0;
+    for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
+        let a = axis.index();
+        let stride = [1, nx, nx * ny][a];
+        let dims = grid.face_dims(axis);
+        let [p, e] = sum_rows(dims, |j, k| {
+            let mut sum = Pair::default();
+            for i in 0..dims[0] {
+                let (at, c) = ([i, j, k], i + nx * (j + ny * k));
+                let upper = if at[a] < grid.dims[a] { volume.data[c] } else { 0.0 };
+                let lower = if at[a] > 0 { volume.data[c - stride] } else { 0.0 };
+                let u = state.velocity[(axis, at)];
+                let mass = 0.5 * (upper + lower);
+                sum = Pair([sum.0[0] + mass * u, sum.0[1] + 0.5 * mass * u * u]);
+            }
+            sum
+        })
+        .0;
+        momentum[a] = rho * cell * p;
+        kinetic += rho * cell * e;
+    }
+
+    let open = sum_rows(grid.dims, |j, k| volume.data[row_of(j, k)].iter().sum::<f64>()) * cell;
+    let [smoke, lift] = sum_rows(grid.dims, |j, k| {
+        let mut sum = Pair::default();
+        for (i, c) in row_of(j, k).enumerate() {
+            let (s, t, v) = (state.density.data[c], state.temperature.data[c], volume.data[c]);
+            let height = -params.smoke.gravity.dot(grid.cell_centre([i, j, k]) - grid.origin);
+            let excess = params.smoke.weight * s - params.smoke.expansion * t;
+            sum = Pair([sum.0[0] + s * v, sum.0[1] + excess * height * v]);
+        }
+        sum
+    })
+    .0;
+    FluidReport { volume: open, mass: rho * open, momentum, kinetic, potential: rho * lift * cell, smoke: smoke * cell }
+}
+
+/// Two sums taken in one pass.
+#[derive(Default)]
+struct Pair([f64; 2]);
+
+impl std::iter::Sum for Pair {
+    fn sum<I: Iterator<Item = Self>>(pairs: I) -> Self {
+        pairs.fold(Self::default(), |a, b| Self([a.0[0] + b.0[0], a.0[1] + b.0[1]]))
+    }
+}
+
+/// |what leaves − what solids push in| ÷ all that crosses the sides and moves with the solids.
+fn volume_error(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -> f64 {
+    let (mut net, mut all) = (0.0, 0.0);
+    for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
+        let [b, c] = axis.others().map(Axis::index);
+        for (position, outward) in [(0, -1.0), (grid.dims[axis.index()], 1.0)] {
+            for q in 0..grid.dims[c] {
+                for p in 0..grid.dims[b] {
+                    let mut at = [position; 3];
+                    (at[b], at[c]) = (p, q);
+                    let flow = outward * boundary.open[(axis, at)] * velocity[(axis, at)];
+                    net += flow;
+                    all += flow.abs();
+                }
+            }
+        }
+    }
+    for pushed in &boundary.flux.data {
+        net -= pushed;
+        all += pushed.abs();
+    }
+    if all > 0.0 { net.abs() / all } else { 0.0 }
+}
+
+/// Momentum the pressure gave the fluid, the solids and whatever holds the faces of given velocity,
+/// relative to what was exchanged. Zero to round-off for any `p`, converged or not, because every cut
+/// cell closes (row K1). `p` is Δt·pressure/(ρ dx), m/s.
+pub(crate) fn momentum_error(grid: &Grid, rho: f64, boundary: &Boundary, p: &CellField, bodies: &[BodyImpulse]) -> f64 {
+    let on_bodies = bodies.iter().map(|body| body.impulse).sum::<DVec3>() / (rho * grid.dx.powi(3));
+    let (mut net, mut all) = (on_bodies, on_bodies.abs().element_sum());
+    for axis in Axis::ALL {
+        let a = axis.index();
+        let stride = [1, grid.dims[0], grid.dims[0] * grid.dims[1]][a];
+        let dims = grid.face_dims(axis);
+        // Free faces give it to the fluid, given ones to what holds them: either way it leaves the cells.
+        let [sum, size] = sum_rows(dims, |j, k| {
+            let mut sum = Pair::default();
+            for i in 0..dims[0] {
+                let (at, c) = ([i, j, k], i + grid.dims[0] * (j + grid.dims[1] * k));
+                let upper = if at[a] < grid.dims[a] { p.data[c] } else { 0.0 };
+                let lower = if at[a] > 0 { p.data[c - stride] } else { 0.0 };
+                let push = boundary.open[(axis, at)] * (lower - upper);
+                sum = Pair([sum.0[0] + push, sum.0[1] + push.abs()]);
+            }
+            sum
+        })
+        .0;
+        net[a] += sum;
+        all += size;
+    }
+    if all > 0.0 { net.abs().element_sum() / all } else { 0.0 }
+}

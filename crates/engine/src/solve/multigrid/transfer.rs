@@ -1,0 +1,128 @@
+//! Between levels: linear interpolation of corrections, and its transpose for residuals.
+//!
+//! The children of a coarse cell sit a quarter of a coarse cell off its middle, so a fine value is
+//!
+//! ```text
+//! e_fine = e + ¼ Σ_axis (e_nb − e)          nb: the coarse neighbour on the child's side of each axis
+//! ```
+//!
+//! which is exact for linear fields and needs four coarse values instead of the eight of trilinear interpolation
+//! [Khalil & Wesseling 1992]. Where the face towards nb is closed the term is left out: no gradient across a wall.
+//! The transpose needs, per coarse cell, the sum of its children and their three differences (upper minus lower half along
+//! each axis), so restriction has a local part, fused into the smoother, and a small one on the coarse grid.
+
+use super::super::real::Real;
+use super::super::stencil::Network;
+use rayon::prelude::*;
+
+/// Sums and differences along x, y, z of the children of every coarse cell.
+pub(super) type Moments<T> = [Vec<T>; 4];
+
+/// Which faces of every cell are open: bits 2·axis (lower) and 2·axis + 1 (upper).
+pub(super) fn open_faces(network: &Network, zeros: &[f64], out: &mut [u8]) {
+    let [nx, ny, _] = network.dims;
+    out.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
+        for (j, out) in plane.chunks_exact_mut(nx).enumerate() {
+            let row = network.row(j, k, zeros);
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = row.faces(i).iter().enumerate().map(|(f, &a)| u8::from(a > 0.0) << f).sum();
+            }
+        }
+    });
+}
+
+/// Add a row of fine residuals (one colour; the other has none) to the moments of its coarse row. `parity`: the low bits of i, j, k.
+pub(super) fn add_row<T: Real>(residual: &[T], parity: [usize; 3], moments: [&mut [T]; 4]) {
+    let n = residual.len();
+    let [sum, x, y, z] = moments.map(|m| &mut m[..n]);
+    let sign = parity.map(|p| T::of(if p == 1 { 1.0 } else { -1.0 }));
+    if parity[1] == 0 && parity[2] == 0 {
+        for m in 0..n {
+            let r = residual[m];
+            (sum[m], x[m], y[m], z[m]) = (r, sign[0] * r, sign[1] * r, sign[2] * r);
+        }
+    } else {
+        for m in 0..n {
+            let r = residual[m];
+            sum[m] += r;
+            x[m] += sign[0] * r;
+            y[m] += sign[1] * r;
+            z[m] += sign[2] * r;
+        }
+    }
+}
+
+/// The coarse right-hand side from the moments: the transpose of [`interpolate`].
+pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &Moments<T>, open: &[u8], rhs: &mut [T]) {
+    let [nx, ny, nz] = dims;
+    let eighth = T::of(0.125);
+    let gate = |open: u8, face: usize| if open >> face & 1 == 1 { eighth } else { T::of(0.0) };
+    rhs.par_chunks_mut(nx * ny).enumerate().with_min_len((8192 / (nx * ny)).max(1)).for_each(|(k, plane)| {
+        for (j, out) in plane.chunks_exact_mut(nx).enumerate() {
+            let base = nx * (j + ny * k);
+            let at = |m: usize, base: usize| &moments[m][base..base + nx];
+            let (sum, open) = (at(0, base), &open[base..base + nx]);
+            out.copy_from_slice(sum);
+            // Along x.
+            let x = at(1, base);
+            for i in 1..nx {
+                out[i] += gate(open[i], 0) * ((sum[i - 1] + x[i - 1]) - (sum[i] - x[i]));
+            }
+            for i in 0..nx - 1 {
+                out[i] += gate(open[i], 1) * ((sum[i + 1] - x[i + 1]) - (sum[i] + x[i]));
+            }
+            // Across y and z.
+            for (axis, index, count, stride) in [(1, j, ny, nx), (2, k, nz, nx * ny)] {
+                let own = at(1 + axis, base);
+                if index > 0 {
+                    let (s, d) = (at(0, base - stride), at(1 + axis, base - stride));
+                    for i in 0..nx {
+                        out[i] += gate(open[i], 2 * axis) * ((s[i] + d[i]) - (sum[i] - own[i]));
+                    }
+                }
+                if index + 1 < count {
+                    let (s, d) = (at(0, base + stride), at(1 + axis, base + stride));
+                    for i in 0..nx {
+                        out[i] += gate(open[i], 2 * axis + 1) * ((s[i] - d[i]) - (sum[i] + own[i]));
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Interpolated coarse values `x` at the cells of one colour of fine row (j, k); `parity` as in `sweep`.
+pub(super) fn interpolate<T: Real>(
+    dims: [usize; 3],
+    x: &[T],
+    open: &[u8],
+    (j, k): (usize, usize),
+    parity: usize,
+    out: &mut [T],
+) {
+    let [nx, ny, nz] = dims;
+    let (cj, ck) = (j / 2, k / 2);
+    let row = |j: usize, k: usize| &x[nx * (j + ny * k)..][..nx];
+    let own = row(cj, ck);
+    let open = &open[nx * (cj + ny * ck)..][..nx];
+    // Where there is no neighbour the face is closed, and any row will do.
+    let across =
+        |index: usize, c: usize, n: usize| if index % 2 == 1 { (c + 1).min(n - 1) } else { c.saturating_sub(1) };
+    let (y, z) = (row(across(j, cj, ny), ck), row(cj, across(k, ck, nz)));
+    let faces = [parity as u32, 2 + (j % 2) as u32, 4 + (k % 2) as u32];
+    let gate = |open: u8, face: u32| if open >> face & 1 == 1 { T::of(0.25) } else { T::of(0.0) };
+    let out = &mut out[..nx];
+    for m in 0..nx {
+        let e = own[m];
+        out[m] = e + gate(open[m], faces[1]) * (y[m] - e) + gate(open[m], faces[2]) * (z[m] - e);
+    }
+    if parity == 1 {
+        for m in 0..nx - 1 {
+            out[m] += gate(open[m], faces[0]) * (own[m + 1] - own[m]);
+        }
+    } else {
+        for m in 1..nx {
+            out[m] += gate(open[m], faces[0]) * (own[m - 1] - own[m]);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Connected regions of unknowns, and the constant each closed one leaves undetermined.
+//!
+//! A region that no tie d_c holds is *closed*: L maps its constant to zero, so the pressure there is known up to a
+//! constant and the right-hand side must sum to zero. Cells are first gathered into runs along x, then runs that touch
+//! through an open face are united (union by smallest index), so the work is per run, not per cell, wherever
+//! coefficients are uniform.
+
+use super::laplacian::{Laplacian, dot, packed, sum};
+use super::stencil::{Kind, Plane, Uniform};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// A region of unknowns with no tie to a known pressure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClosedRegion {
+    /// Its first cell in storage order.
+    pub first_cell: usize,
+    /// Number of cells.
+    pub cells: usize,
+    /// Sum of the right-hand side over it: what no pressure can balance, and what was removed. In the unit of the right-hand side.
+    pub incompatible: f64,
+}
+
+/// Cells `start..end` of the whole grid, one after another along x and connected.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: usize,
+    end: usize,
+    tied: bool,
+}
+
+/// The closed regions of an operator.
+#[derive(Clone, Debug, Default)]
+pub struct Regions {
+    dims: [usize; 3],
+    runs: Vec<Run>,
+    /// First run of each row, and the number of runs.
+    starts: Vec<usize>,
+    parent: Vec<u32>,
+    /// The closed region of each run, or `OPEN`.
+    region: Vec<u32>,
+    closed: Vec<ClosedRegion>,
+    /// The run at which each closed region was met first.
+    roots: Vec<u32>,
+    means: Vec<f64>,
+    /// One partial sum per run.
+    partial: Vec<f64>,
+}
+
+/// The run belongs to a region that is tied to a known pressure.
+const OPEN: u32 = u32::MAX;
+
+impl Regions {
+    /// Find the regions of `laplacian`, reusing the memory.
+    pub fn rebuild(&mut self, laplacian: &Laplacian) {
+        let [nx, ny, nz] = laplacian.dims;
+        self.dims = laplacian.dims;
+        self.runs.clear();
+        self.starts.clear();
+        for row in 0..ny * nz {
+            self.starts.push(self.runs.len());
+            find_runs(&laplacian.planes[row / ny], row % ny, nx * row, &mut self.runs);
+        }
+        self.starts.push(self.runs.len());
+        self.parent.clear();
+        self.parent.extend(0..self.runs.len() as u32);
+        for row in 0..ny * nz {
+            let (j, plane) = (row % ny, &laplacian.planes[row / ny]);
+            if j > 0 {
+                self.unite_rows(plane, j, (row, row - 1), 0);
+            }
+            if row >= ny {
+                self.unite_rows(plane, j, (row, row - ny), 2);
+            }
+        }
+        self.collect();
+    }
+
+    /// The closed regions, in storage order of their first cells.
+    pub fn closed(&self) -> &[ClosedRegion] {
+        &self.closed
+    }
+
+    /// Record what of `b` is incompatible, region by region; returns ‖b‖² over the unknowns without it.
+    pub fn measure(&mut self, b: &[f64]) -> f64 {
+        self.find_means(b);
+        for (region, mean) in self.closed.iter_mut().zip(&self.means) {
+            region.incompatible = mean * region.cells as f64;
+        }
+        let Self { runs, partial, region, means, .. } = self;
+        runs.par_iter().zip(region.par_iter()).zip(partial.par_iter_mut()).with_min_len(256).for_each(
+            |((run, &region), sum)| {
+                let b = &b[run.start..run.end];
+                *sum = match means.get(region as usize) {
+                    None => dot(b, b),
+                    Some(mean) => b.iter().map(|b| (b - mean) * (b - mean)).sum(),
+                };
+            },
+        );
+        partial.iter().sum()
+    }
+
+    /// Subtract the mean over each closed region from `v`.
+    pub fn remove_means(&mut self, v: &mut [f64]) {
+        if self.closed.is_empty() {
+            return;
+        }
+        self.find_means(v);
+        let [nx, ny, _] = self.dims;
+        v.par_chunks_mut(nx * ny).enumerate().for_each(|(k, v)| {
+            for run in self.starts[k * ny]..self.starts[(k + 1) * ny] {
+                if let Some(mean) = self.means.get(self.region[run] as usize) {
+                    let Run { start, end, .. } = self.runs[run];
+                    v[start - k * nx * ny..end - k * nx * ny].iter_mut().for_each(|v| *v -= mean);
+                }
+            }
+        });
+    }
+
+    /// Means of `v` over the closed regions.
+    fn find_means(&mut self, v: &[f64]) {
+        self.means.clear();
+        if self.closed.is_empty() {
+            return;
+        }
+        let Self { runs, partial, region, means, closed, .. } = self;
+        runs.par_iter()
+            .zip(partial.par_iter_mut())
+            .with_min_len(256)
+            .for_each(|(run, s)| *s = sum(&v[run.start..run.end]));
+        means.resize(closed.len(), 0.0);
+        for (&region, sum) in region.iter().zip(partial).filter(|(region, _)| **region != OPEN) {
+            means[region as usize] += *sum;
+        }
+        for (mean, region) in means.iter_mut().zip(closed) {
+            *mean /= region.cells as f64;
+        }
+    }
+
+    /// Unite runs of `row` with those of the row before it across `side` (0: y−, 2: z−).
+    fn unite_rows(&mut self, plane: &Plane<Uniform, f64>, j: usize, (row, other): (usize, usize), side: usize) {
+        let nx = self.dims[0];
+        let (base, other_base) = (row * nx, other * nx);
+        let (mut a, mut b) = (self.starts[row], self.starts[other]);
+        let (a_end, b_end) = (self.starts[row + 1], self.starts[other + 1]);
+        while a < a_end && b < b_end {
+            let (ra, rb) = (self.runs[a], self.runs[b]);
+            let (start, end) = ((ra.start - base).max(rb.start - other_base), (ra.end - base).min(rb.end - other_base));
+            if start < end && open_between(plane, j, start, end, side) {
+                unite(&mut self.parent, a as u32, b as u32);
+            }
+            if ra.end - base <= rb.end - other_base { a += 1 } else { b += 1 }
+        }
+    }
+
+    /// From united runs to closed regions.
+    fn collect(&mut self) {
+        let n = self.runs.len();
+        for run in 0..n {
+            let root = find(&mut self.parent, run as u32) as usize;
+            self.runs[root].tied |= self.runs[run].tied;
+        }
+        self.closed.clear();
+        self.roots.clear();
+        self.region.clear();
+        self.partial.resize(n, 0.0);
+        for run in 0..n as u32 {
+            let root = find(&mut self.parent, run);
+            let Run { start, end, .. } = self.runs[run as usize];
+            if self.runs[root as usize].tied {
+                self.region.push(OPEN);
+                continue;
+            }
+            // A root is the first run of its region, so roots come up in rising order.
+            if root == run {
+                self.closed.push(ClosedRegion { first_cell: start, cells: 0, incompatible: 0.0 });
+                self.roots.push(root);
+            }
+            let region = self.roots.partition_point(|&r| r < root);
+            self.closed[region].cells += end - start;
+            self.region.push(region as u32);
+        }
+    }
+}
+
+/// The runs of row j, whose first cell is `base`.
+fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<Run>) {
+    let mut open: Option<Run> = None;
+    let mut visit = |open: &mut Option<Run>, start: usize, end: usize, joined: bool, unknown: bool, tied: bool| {
+        if !unknown || !joined {
+            runs.extend(open.take());
+        }
+        if unknown {
+            let run = open.get_or_insert(Run { start: base + start, end: base + start, tied: false });
+            run.end = base + end;
+            run.tied |= tied;
+        }
+    };
+    for span in plane.row(j) {
+        let (start, end) = (span.start as usize, span.end as usize);
+        match span.kind {
+            Kind::Uniform(u) if u.x > 0.0 || u.is_void() => {
+                visit(&mut open, start, end, u.ends[0] > 0.0, !u.is_void(), u.extra > 0.0);
+            }
+            Kind::Uniform(u) => {
+                for i in start..end {
+                    visit(&mut open, i, i + 1, i == start && u.ends[0] > 0.0, true, u.extra > 0.0);
+                }
+            }
+            Kind::Packed(_) => {
+                let c = packed(plane, span);
+                for i in 0..end - start {
+                    let faces = (c[0][i] + c[1][i]) + (c[2][i] + c[3][i] + c[4][i] + c[5][i]);
+                    visit(&mut open, start + i, start + i + 1, c[0][i] > 0.0, c[6][i] > 0.0, c[6][i] > faces);
+                }
+            }
+        }
+    }
+    runs.extend(open);
+}
+
+/// Whether any of the cells `start..end` of row j has an open face on `side`.
+fn open_between(plane: &Plane<Uniform, f64>, j: usize, start: usize, end: usize, side: usize) -> bool {
+    plane.row(j).iter().any(|span| {
+        let (s, e) = (start.max(span.start as usize), end.min(span.end as usize));
+        s < e
+            && match span.kind {
+                Kind::Uniform(u) => u.sides[side] > 0.0,
+                Kind::Packed(_) => {
+                    let first = span.start as usize;
+                    packed(plane, span)[2 + side][s - first..e - first].iter().any(|&a| a > 0.0)
+                }
+            }
+    })
+}
+
+fn find(parent: &mut [u32], mut a: u32) -> u32 {
+    while parent[a as usize] != a {
+        parent[a as usize] = parent[parent[a as usize] as usize];
+        a = parent[a as usize];
+    }
+    a
+}
+
+fn unite(parent: &mut [u32], a: u32, b: u32) {
+    let (a, b) = (find(parent, a), find(parent, b));
+    parent[a.max(b) as usize] = a.min(b);
+}

@@ -1,0 +1,7 @@
+//! Closed forms and exact discrete references; row names are those of docs/verification.md.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod advection;
+mod hydrostatics;
