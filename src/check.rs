@@ -3,7 +3,6 @@
 use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{complain, say};
-use bathtub_engine::geometry::Shape;
 use bathtub_scene::{LoadOptions, Scene, available_memory};
 
 /// Load a scene as the command line names it; it must fit into the memory that is available.
@@ -24,7 +23,6 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let [nx, ny, nz] = grid.dims;
     let size = grid.upper() - grid.origin;
     let moving = params.obstacles.iter().filter(|o| !o.motion.is_static()).count();
-    let meshes = params.obstacles.iter().filter(|o| matches!(o.shape, Shape::Mesh(_))).count();
     let available = available_memory().map(|bytes| format!(" of {:.1} GiB available", bytes / 1024f64.powi(3)));
     say(&format!("{}: a valid scene", scene.name));
     say(&format!("  grid       {nx} x {ny} x {nz} = {} cells of {:.6} m", grid.cells(), grid.dx));
@@ -38,7 +36,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
     say(&format!(
-        "  obstacles  {} ({moving} moving, {meshes} from mesh files with {} triangles)",
+        "  obstacles  {} ({moving} moving, about {:.0} triangles)",
         params.obstacles.len(),
         scene.memory.triangles
     ));

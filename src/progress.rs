@@ -1,7 +1,7 @@
 //! How far a run is: a bar on a terminal, a line per frame elsewhere.
 
 use crate::terminal::complain;
-use bathtub_engine::world::StepReport;
+use bathtub_engine::report::StepReport;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, stderr};
 use std::time::Instant;

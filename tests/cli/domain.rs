@@ -19,6 +19,13 @@ fn grids_that_fit_into_no_machine() {
     assert!(!place.path("out").exists());
 }
 
+/// A curved body is divided into triangles of a cell's size: too many of those are refused like too many cells.
+#[test]
+fn bodies_that_fit_into_no_machine() {
+    check(format!("{TINY}[[obstacle]]\nshape.sphere.radius = 1e9"))
+        .refuses(7, &["s.toml:6:1: obstacle: 2.5e21 triangles of a cell's size need about"]);
+}
+
 /// Row 20: the domain spans x and z from −0.4 to 0.4 m, y from 0 to 1.2 m.
 #[test]
 fn bodies_outside_the_domain() {

@@ -11,6 +11,7 @@ use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
 use std::collections::BTreeSet;
+use std::f64::consts::{PI, TAU};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,14 +58,22 @@ impl Meshes {
         Ok(meshes)
     }
 
-    /// Triangles in all files.
-    pub fn triangles(&self) -> usize {
-        self.surfaces.iter().map(|s| s.triangles.len()).sum()
-    }
-
     fn surface(&self, path: &str) -> Option<&TriMesh> {
         self.assets.iter().position(|a| a.path == path).map(|i| &self.surfaces[i])
     }
+}
+
+/// About how many triangles the engine will make of the scene's obstacles with cells of edge `dx`, m.
+pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
+    let of_shape = |shape: &ShapeEntry| match shape {
+        ShapeEntry::Box { .. } => 12.0,
+        ShapeEntry::Sphere { radius } => 2.0 * 4.0 * PI * (radius / dx).powi(2),
+        ShapeEntry::Cylinder { radius, .. } => 4.0 * TAU * radius / dx,
+        ShapeEntry::Capsule { radius, .. } => 2.0 * 4.0 * PI * (radius / dx).powi(2) + 2.0 * TAU * radius / dx,
+        ShapeEntry::Torus { major, minor } => 2.0 * (TAU * major / dx) * (TAU * minor / dx),
+        ShapeEntry::Mesh(mesh) => meshes.surface(&mesh.path).map_or(0.0, |s| s.triangles.len() as f64),
+    };
+    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).sum()
 }
 
 /// The scene's sources.

@@ -10,10 +10,12 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{AdvectionName, SceneFile, SolverName, TraceName, WallEntry};
 use crate::memory::{Memory, size_text};
 use crate::{hash, overrides, schema};
-use bathtub_engine::fluid::smoke::{Advection, SmokeParams, Trace, Wall};
+use bathtub_engine::fluid::advect::{Advection, Trace};
+use bathtub_engine::fluid::boundary::Wall;
+use bathtub_engine::fluid::smoke::SmokeParams;
 use bathtub_engine::grid::{Axis, Grid};
-use bathtub_engine::solve::SolveParams;
-use bathtub_engine::world::{PressureParams, PressureSolver, TimeParams, WorldParams};
+use bathtub_engine::solve::{PressureSolver, SolveParams};
+use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
 use bathtub_output::render::RenderSettings;
 use glam::DVec3;
 use std::path::Path;
@@ -55,16 +57,17 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut document = Document::read(path)?;
     overrides::apply(&mut document, &options.set)?;
     schema::check(&document)?;
-    let mut file: SceneFile = serde_json::from_value(document.root.to_json())
-        .map_err(|error| document.error_at(ErrorKind::Scene, "", error.to_string()))?;
+    let mut written = document.root.to_json();
+    default_render(&mut written["render"]);
+    let mut file: SceneFile =
+        serde_json::from_value(written).map_err(|error| document.error_at(ErrorKind::Scene, "", error.to_string()))?;
 
-    check_memory(&document, &file, 0, options)?;
+    check_memory(&document, &file, 0.0, options)?;
     fill(&document, &mut file, path)?;
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
-    let memory = check_memory(&document, &file, meshes.triangles(), options)?;
-
     let grid = grid(&file);
+    let memory = check_memory(&document, &file, bodies::triangles(&file, &meshes, grid.dx), options)?;
     let walls = walls(&document, &file, &grid)?;
     let mut warnings = meshes.warnings.clone();
     let sources = bodies::sources(&document, &file, &meshes, &grid)?;
@@ -99,11 +102,28 @@ impl Scene {
     }
 }
 
+/// Put what was written of `[render]` over its defaults. The lights share a type but not their defaults, so leaving this
+/// to the type would give a half-written rim light the key light's direction.
+fn default_render(written: &mut serde_json::Value) {
+    fn merge(base: &mut serde_json::Value, over: serde_json::Value) {
+        match (base, over) {
+            (serde_json::Value::Object(base), serde_json::Value::Object(over)) => {
+                over.into_iter().for_each(|(key, value)| merge(&mut base[&key], value));
+            }
+            (_, serde_json::Value::Null) => {}
+            (base, over) => *base = over,
+        }
+    }
+    let mut settings = serde_json::to_value(RenderSettings::default()).expect("plain settings always encode");
+    merge(&mut settings, written.take());
+    *written = settings;
+}
+
 /// Refuse a grid that does not fit, before anything of it is allocated.
 fn check_memory(
     document: &Document,
     file: &SceneFile,
-    triangles: usize,
+    triangles: f64,
     options: &LoadOptions,
 ) -> Result<Memory, SceneError> {
     let [nx, ny, nz] = file.grid.cells;
@@ -112,13 +132,13 @@ fn check_memory(
     if memory.bytes <= limit {
         return Ok(memory);
     }
-    let message = format!(
-        "{nx} x {ny} x {nz} cells need about {:.2e} bytes ({}), {} are available; use fewer cells",
-        memory.bytes,
-        memory.text(),
-        size_text(limit)
-    );
-    Err(document.error_at(ErrorKind::Resource, "grid.cells", message))
+    let needs = format!("about {:.2e} bytes ({}), {} are available", memory.bytes, memory.text(), size_text(limit));
+    let of_cells = Memory::estimate(file.grid.cells, 0.0).bytes > limit;
+    let (key, message) = match of_cells {
+        true => ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells")),
+        false => ("obstacle", format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies")),
+    };
+    Err(document.error_at(ErrorKind::Resource, key, message))
 }
 
 /// Write every default that depends on other keys into the file.

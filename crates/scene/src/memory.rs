@@ -16,17 +16,17 @@ const FIXED_BYTES: f64 = 32e6;
 pub struct Memory {
     /// Cells of the grid; a floating-point number because a scene may ask for more than any integer holds.
     pub cells: f64,
-    /// Triangles of all meshes, each counted once however often it is placed.
-    pub triangles: usize,
+    /// Triangles of all bodies; curved shapes are divided into triangles of about a cell's size.
+    pub triangles: f64,
     /// Bytes at the peak.
     pub bytes: f64,
 }
 
 impl Memory {
     /// For a grid of these dimensions and so many triangles.
-    pub fn estimate(cells: [i64; 3], triangles: usize) -> Self {
+    pub fn estimate(cells: [i64; 3], triangles: f64) -> Self {
         let cells: f64 = cells.iter().map(|&n| n as f64).product();
-        let bytes = FIXED_BYTES + cells * BYTES_PER_CELL + triangles as f64 * BYTES_PER_TRIANGLE;
+        let bytes = FIXED_BYTES + cells * BYTES_PER_CELL + triangles * BYTES_PER_TRIANGLE;
         Self { cells, triangles, bytes }
     }
 
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn huge_grids_do_not_overflow() {
-        let memory = Memory::estimate([i64::MAX; 3], 0);
+        let memory = Memory::estimate([i64::MAX; 3], 0.0);
         assert!(memory.bytes.is_finite() && memory.bytes > 1e50);
     }
 

@@ -104,10 +104,19 @@ impl Page<'_> {
         match &schema["properties"][key]["default"] {
             _ if required => "**required**".into(),
             Json::Null => "see text".into(),
-            Json::Object(_) => "its own defaults".into(),
+            Json::Object(defaults) => self.table_default(&schema["properties"][key], defaults),
             Json::String(s) if s.is_empty() => "empty".into(),
             value => format!("`{}`", value.to_string().replace(',', ", ")),
         }
+    }
+
+    /// A section's default: nothing to say, unless it differs from the defaults of the section's own keys.
+    fn table_default(&self, property: &Json, defaults: &serde_json::Map<String, Json>) -> String {
+        let keys = &resolve(self.root, property)["properties"];
+        let differs = |(key, value): &(&String, &Json)| !value.is_null() && keys[key.as_str()]["default"] != **value;
+        let entry = |(key, value): (&String, &Json)| format!("{key} = {}", value.to_string().replace(',', ", "));
+        let different: Vec<String> = defaults.iter().filter(differs).map(entry).collect();
+        if different.is_empty() { "as below".into() } else { format!("`{}`", different.join(", ")) }
     }
 
     fn line(&mut self, text: &str) {
