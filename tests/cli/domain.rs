@@ -87,3 +87,39 @@ fn a_check_tells_what_the_scene_needs() {
         assert!(answer.stdout.contains(fragment), "{fragment:?} is not in {}", answer.stdout);
     }
 }
+
+/// Row 42: what `check` announces is what a run takes.
+#[test]
+fn the_announced_memory_is_needed() {
+    let place = Place::new();
+    place.write(
+        "s.toml",
+        "[grid]\ncells = [96, 96, 96]\ndx = 0.01\n[time]\nframes = 3\n[output]\ncheckpoint_frames = 1\n",
+    );
+    let told = place.bathtub(&["check", "s.toml"]).stdout;
+    let line = told.lines().find_map(|line| line.trim().strip_prefix("memory     about ")).unwrap();
+    let announced: f64 = line.split(" MiB").next().unwrap().parse().unwrap();
+    let mut child = place.command(&["run", "s.toml", "-q", "--no-preview"]).spawn().unwrap();
+    let mut peak = 0.0;
+    while child.try_wait().unwrap().is_none() {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let high = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak = high.map_or(peak, |kib| kib.trim().parse::<f64>().unwrap() / 1024.0);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!((announced / peak - 1.0).abs() < 0.2, "announced {announced} MiB, taken {peak} MiB");
+}
+
+/// A flat scene is a scene like any other.
+#[test]
+fn a_flat_scene_runs() {
+    let place = Place::new();
+    let body = "[[obstacle]]\nshape.box.size = [0.3, 0.05, 1]\nposition = [0, 0.4, 0]\nspin = { axis = [0, 0, 1], degrees_per_second = 90 }\n";
+    let source = "[[source]]\nshape.sphere.radius = 0.1\nposition = [0.2, 0.2, 0]\n";
+    let scene = format!(
+        "[grid]\ncells = [16, 16, 1]\nsize = 0.8\n[time]\nframes = 2\n[render]\nsize = [64, 64]\n{body}{source}"
+    );
+    place.write("flat.toml", scene);
+    place.bathtub(&["run", "flat.toml"]).succeeds();
+    assert!(place.path("out/flat/preview/frame_0002.png").is_file());
+}

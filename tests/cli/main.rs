@@ -2,6 +2,7 @@
 //!
 //! Row numbers are those of the fault matrix in the validation catalogue.
 
+mod breakdown;
 mod domain;
 mod mesh_files;
 mod pages;

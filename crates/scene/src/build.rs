@@ -127,13 +127,13 @@ fn check_memory(
     options: &LoadOptions,
 ) -> Result<Memory, SceneError> {
     let [nx, ny, nz] = file.grid.cells;
-    let memory = Memory::estimate(file.grid.cells, triangles);
+    let memory = Memory::estimate(file, triangles);
     let limit = options.memory_limit.unwrap_or(f64::INFINITY).min(isize::MAX as f64);
     if memory.bytes <= limit {
         return Ok(memory);
     }
     let needs = format!("about {:.2e} bytes ({}), {} are available", memory.bytes, memory.text(), size_text(limit));
-    let of_cells = Memory::estimate(file.grid.cells, 0.0).bytes > limit;
+    let of_cells = Memory::estimate(file, 0.0).bytes > limit;
     let (key, message) = match of_cells {
         true => ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells")),
         false => ("obstacle", format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies")),
