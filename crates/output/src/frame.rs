@@ -64,6 +64,10 @@ pub enum VelocityOutput {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FrameSettings {
+    /// Whether the volume is written.
+    pub volumes: bool,
+    /// Whether the surfaces are written.
+    pub meshes: bool,
     /// Densities up to this, and temperatures up to this many K, are not stored.
     pub threshold: f32,
     /// Which velocities are stored.
@@ -72,7 +76,7 @@ pub struct FrameSettings {
 
 impl Default for FrameSettings {
     fn default() -> Self {
-        Self { threshold: 1e-4, velocity: VelocityOutput::default() }
+        Self { volumes: true, meshes: true, threshold: 1e-4, velocity: VelocityOutput::default() }
     }
 }
 
@@ -145,11 +149,14 @@ fn centred(grid: &Grid, faces: &FaceField) -> CellField<[f32; 3]> {
 
 /// Write the files of a frame; each appears complete or not at all, the volume last.
 pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &FrameSettings) -> Result<(), FileError> {
-    for surface in &frame.surfaces {
+    for surface in frame.surfaces.iter().filter(|_| settings.meshes) {
         let path = mesh_path(directory, &surface.name, surface.moves.then_some(frame.index));
         if surface.moves || !path.exists() {
             atomic::write(&path, |out| ply::write(out, &surface.mesh))?;
         }
+    }
+    if !settings.volumes {
+        return Ok(());
     }
     let header = Header { grid: frame.grid, time: frame.time, frame: frame.index, scene_hash: scene_hash.to_string() };
     let threshold = settings.threshold;
@@ -290,7 +297,8 @@ mod tests {
     #[test]
     fn a_frame_is_read_back() {
         let dir = Scratch::new("frame");
-        let settings = FrameSettings { threshold: 0.0, velocity: VelocityOutput::Everywhere };
+        let settings =
+            FrameSettings { threshold: 0.0, velocity: VelocityOutput::Everywhere, ..FrameSettings::default() };
         write(dir.path(), &frame(), "abc", &settings).unwrap();
         assert_eq!(read(dir.path(), 7, "abc", &names()).unwrap(), frame());
         assert_eq!(list(dir.path()).unwrap(), [7]);

@@ -3,6 +3,7 @@
 //! ```text
 //! run.json        which scene the directory belongs to (a hash), and who made it
 //! scene.toml      the effective scene
+//! meshes/         copies of the mesh files that it names
 //! stats.jsonl     one line per step
 //! frames/         volumes and meshes
 //! preview/        pictures
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 
 const MARKER: &str = "run.json";
 const LOCK: &str = ".lock";
-const DIRECTORIES: [&str; 3] = ["frames", "preview", "checkpoints"];
+const DIRECTORIES: [&str; 4] = ["meshes", "frames", "preview", "checkpoints"];
 
 /// What to do with a directory that is already there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -83,7 +83,7 @@ impl StatsLog {
 mod tests {
     use super::*;
     use crate::atomic::scratch::Scratch;
-    use bathtub_engine::world::StepReport;
+    use bathtub_engine::report::StepReport;
     use std::fs;
 
     fn report(step: u64) -> StepReport {

@@ -1,1 +1,33 @@
 //! Scene files: TOML → a validated scene → what the engine runs.
+//!
+//! [`load`] is the only way in. A scene passes four gates, each in its own file:
+//!
+//! 1. `document`: bytes → a tree of values, each knowing where it was written (a place in the file, or a `--set`).
+//! 2. `schema`: the tree against the JSON schema derived from the types of [`file`]: unknown and missing keys, wrong
+//!    types, numbers out of range. The schema is the one statement of these rules; `bathtub schema` prints it, the
+//!    reference page is made from it.
+//! 3. serde: the tree → [`SceneFile`], defaults filled in. What is written here is the *effective* scene.
+//! 4. `build`: the rules between keys, meshes, the domain → [`Scene`], whose `params` start a `World`.
+//!
+//! Every refusal is a [`SceneError`]: one line with file, line, column, key, value, limit and what to do.
+
+mod assets;
+mod bodies;
+mod build;
+mod document;
+mod error;
+pub mod file;
+mod hash;
+mod memory;
+mod overrides;
+mod placement;
+mod reference;
+mod schema;
+
+pub use assets::MeshAsset;
+pub use build::{LoadOptions, Scene, load};
+pub use error::{ErrorKind, SceneError, one_line};
+pub use file::SceneFile;
+pub use memory::{Memory, available_memory};
+pub use reference::reference_page;
+pub use schema::json_schema;

@@ -1,15 +1,18 @@
 //! What a picture looks like; part of the scene file. Colours are sRGB, 0 to 1.
 
 use glam::DVec3;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Camera, lights, materials. The defaults suit any scene.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// How frames are drawn: camera, lights, materials. Colours are sRGB from 0 to 1. The defaults suit any scene.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderSettings {
-    /// Width and height, pixels; chosen from the shape of the domain if absent.
+    /// Width and height, pixels. Default: chosen from the shape of the domain.
+    #[schemars(inner(range(min = 16, max = 8192)))]
     pub size: Option<[u32; 2]>,
     /// Rays per pixel.
+    #[schemars(range(min = 1, max = 256))]
     pub samples: u32,
     /// Where from.
     pub camera: CameraSettings,
@@ -18,76 +21,98 @@ pub struct RenderSettings {
     /// A light from behind that draws the edges of the smoke.
     pub rim: Light,
     /// Light from all directions above.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub sky: [f32; 3],
     /// Strength of the sky.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub sky_strength: f32,
     /// The smoke.
     pub smoke: SmokeLook,
     /// What is behind and below.
     pub backdrop: Backdrop,
-    /// Colours given to the solids in turn.
+    /// Colours given in turn to the solids that have none of their own.
+    #[schemars(length(min = 1))]
     pub solids: Vec<[f32; 3]>,
     /// Brightness of the picture, as a factor.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub exposure: f32,
 }
 
 /// The view.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CameraSettings {
-    /// Position, m; if absent, a three-quarter view that fits the domain.
+    /// Position, m. Default: a three-quarter view that fits the domain.
+    #[schemars(with = "Option<[f64; 3]>")]
     pub from: Option<DVec3>,
-    /// Point in the middle of the picture, m; the middle of the domain if absent.
+    /// Point in the middle of the picture, m. Default: the middle of the domain.
+    #[schemars(with = "Option<[f64; 3]>")]
     pub at: Option<DVec3>,
     /// Which way is up.
+    #[schemars(with = "[f64; 3]")]
     pub up: DVec3,
     /// Vertical field of view, degrees.
+    #[schemars(range(min = 1.0, max = 170.0))]
     pub fov: f64,
     /// Compass direction the fitted view looks from, degrees from +z towards +x.
+    #[schemars(range(min = -360.0, max = 360.0))]
     pub azimuth: f64,
     /// Height the fitted view looks from, degrees above the horizon.
+    #[schemars(range(min = -89.0, max = 89.0))]
     pub elevation: f64,
     /// Enlarges the fitted view.
+    #[schemars(range(min = 1e-3, max = 1e3))]
     pub zoom: f64,
 }
 
 /// A light so far away that its rays are parallel.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Light {
     /// Towards the light; any length.
+    #[schemars(with = "[f64; 3]")]
     pub direction: DVec3,
     /// Its colour.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: [f32; 3],
     /// Its strength.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub strength: f32,
     /// Half angle under which it is seen, degrees: how soft shadows are.
+    #[schemars(range(min = 0.0, max = 60.0))]
     pub softness: f32,
 }
 
 /// How smoke answers light.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmokeLook {
     /// Colour of the scattered light.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: [f32; 3],
-    /// Extinction of smoke of density 1, 1/m; if absent, such that the domain's smallest width has optical depth 45.
+    /// Extinction of smoke of density 1, 1/m. Default: the domain's smallest width has optical depth 45.
+    #[schemars(range(min = 0.0, max = 1e12))]
     pub extinction: Option<f32>,
     /// −1 scatters all light back, 0 evenly, 1 all forward.
+    #[schemars(range(min = -0.99, max = 0.99))]
     pub anisotropy: f32,
     /// Strength of the light of hot smoke; 0 turns it off.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub glow: f32,
     /// Kelvin of the glow per kelvin of temperature: scenes often use fewer degrees than fire has.
+    #[schemars(range(min = 0.0, max = 1e6))]
     pub glow_scale: f32,
 }
 
 /// What is behind and below.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Backdrop {
     /// Upper edge of the picture.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub top: [f32; 3],
     /// Lower edge, and the ground.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub bottom: [f32; 3],
     /// Whether there is a ground under the domain.
     pub ground: bool,

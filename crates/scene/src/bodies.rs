@@ -1,0 +1,302 @@
+//! Sources and obstacles: shapes, poses, paths, copies, and whether they are where they can matter.
+
+use crate::assets::MeshAsset;
+use crate::document::Document;
+use crate::error::{ErrorKind, SceneError};
+use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry};
+use crate::placement::{bounds, meets_domain};
+use bathtub_engine::fluid::smoke::Source;
+use bathtub_engine::geometry::{MeshFormat, Pose, Shape, SignedDistance, TriMesh};
+use bathtub_engine::grid::{Axis, Grid};
+use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
+use glam::{DQuat, DVec3};
+use std::collections::BTreeSet;
+use std::f64::consts::{PI, TAU};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Most bodies in a scene, copies counted.
+const MAX_BODIES: usize = 10_000;
+
+/// The mesh files of a scene, read and parsed once each.
+pub struct Meshes {
+    /// The files.
+    pub assets: Vec<MeshAsset>,
+    /// What was mended in them.
+    pub warnings: Vec<String>,
+    surfaces: Vec<TriMesh>,
+}
+
+impl Meshes {
+    /// Read every mesh that `file` names, and rename it there to the path of its copy.
+    pub fn load(
+        document: &Document,
+        file: &mut SceneFile,
+        read: impl Fn(&str) -> Result<MeshAsset, String>,
+    ) -> Result<Self, SceneError> {
+        let mut meshes = Self { assets: Vec::new(), warnings: Vec::new(), surfaces: Vec::new() };
+        let sources = file.source.iter_mut().enumerate().map(|(i, s)| (format!("source.{i}"), &mut s.shape));
+        let obstacles = file.obstacle.iter_mut().enumerate().map(|(i, o)| (format!("obstacle.{i}"), &mut o.shape));
+        for (body, shape) in sources.chain(obstacles) {
+            let ShapeEntry::Mesh(mesh) = shape else { continue };
+            let key = format!("{body}.shape.mesh.path");
+            let asset = read(&mesh.path).map_err(|message| document.error_at(ErrorKind::Io, &key, message))?;
+            let known = meshes.assets.iter().any(|a| a.path == asset.path);
+            if !known {
+                let refuse = |message: String| document.error_at(ErrorKind::Geometry, &key, message);
+                let extension = Path::new(&mesh.path).extension().unwrap_or_default().to_string_lossy();
+                let format = MeshFormat::from_extension(&extension)
+                    .ok_or_else(|| refuse(format!("\"{}\" is no .obj, .ply or .stl file", mesh.path)))?;
+                let (surface, mended) =
+                    format.read(&asset.bytes).map_err(|error| refuse(format!("{}: {error}", mesh.path)))?;
+                meshes.warnings.extend(mended.iter().map(|warning| format!("{}: {warning}", mesh.path)));
+                meshes.surfaces.push(surface);
+                meshes.assets.push(asset.clone());
+            }
+            mesh.path = asset.path;
+        }
+        Ok(meshes)
+    }
+
+    fn surface(&self, path: &str) -> Option<&TriMesh> {
+        self.assets.iter().position(|a| a.path == path).map(|i| &self.surfaces[i])
+    }
+}
+
+/// About how many triangles the engine will make of the scene's obstacles with cells of edge `dx`, m.
+pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
+    let of_shape = |shape: &ShapeEntry| match shape {
+        ShapeEntry::Box { .. } => 12.0,
+        ShapeEntry::Sphere { radius } => 2.0 * 4.0 * PI * (radius / dx).powi(2),
+        ShapeEntry::Cylinder { radius, .. } => 4.0 * TAU * radius / dx,
+        ShapeEntry::Capsule { radius, .. } => 2.0 * 4.0 * PI * (radius / dx).powi(2) + 2.0 * TAU * radius / dx,
+        ShapeEntry::Torus { major, minor } => 2.0 * (TAU * major / dx) * (TAU * minor / dx),
+        ShapeEntry::Mesh(mesh) => meshes.surface(&mesh.path).map_or(0.0, |s| s.triangles.len() as f64),
+    };
+    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).sum()
+}
+
+/// The scene's sources.
+pub fn sources(document: &Document, file: &SceneFile, meshes: &Meshes, grid: &Grid) -> Result<Vec<Source>, SceneError> {
+    let mut names = BTreeSet::new();
+    let mut sources = Vec::new();
+    for (i, entry) in file.source.iter().enumerate() {
+        let key = format!("source.{i}");
+        let refuse = |key: &str, message: String| Err(document.error_at(ErrorKind::Scene, key, message));
+        let name = entry.name.clone().unwrap_or_default();
+        if !names.insert(name.clone()) {
+            return refuse(&format!("{key}.name"), format!("the name \"{name}\" is taken; every source needs its own"));
+        }
+        let end = entry.end.unwrap_or(f64::INFINITY);
+        if end <= entry.start {
+            let message = format!("{end:?} s is not after the start at {:?} s", entry.start);
+            return refuse(&format!("{key}.end"), message);
+        }
+        let shape = shape(document, &key, &entry.shape, meshes)?;
+        let rotation = rotation(document, &key, entry.rotation)?;
+        let pose = Pose { position: DVec3::from(entry.position), rotation };
+        check_meets_domain(document, &key, &name, &shape, &pose, grid)?;
+        sources.push(Source {
+            name,
+            shape,
+            pose,
+            start: entry.start,
+            end,
+            density: entry.density,
+            temperature: entry.temperature,
+            velocity: entry.velocity.map(DVec3::from),
+        });
+    }
+    Ok(sources)
+}
+
+/// The scene's obstacles, copies included.
+pub fn obstacles(
+    document: &Document,
+    file: &SceneFile,
+    meshes: &Meshes,
+    grid: &Grid,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Obstacle>, SceneError> {
+    let count: usize = file.obstacle.iter().map(|o| o.at.len().max(1)).sum();
+    if count > MAX_BODIES {
+        let message = format!("{count} bodies are too many (limit {MAX_BODIES})");
+        return Err(document.error_at(ErrorKind::Resource, "obstacle", message));
+    }
+    let mut names = BTreeSet::new();
+    let mut obstacles = Vec::new();
+    for (i, entry) in file.obstacle.iter().enumerate() {
+        let key = format!("obstacle.{i}");
+        let base = entry.name.clone().unwrap_or_default();
+        let shape = shape(document, &key, &entry.shape, meshes)?;
+        let motion = motion(document, &key, entry)?;
+        let copies: Vec<(String, DVec3)> = match &entry.at[..] {
+            [] => vec![(base, DVec3::ZERO)],
+            at => at.iter().enumerate().map(|(n, offset)| (format!("{base}-{n}"), DVec3::from(*offset))).collect(),
+        };
+        for (name, offset) in copies {
+            if !names.insert(name.clone()) {
+                let message = format!("the name \"{name}\" is taken; every obstacle needs its own");
+                return Err(document.error_at(ErrorKind::Scene, &format!("{key}.name"), message));
+            }
+            let motion = shifted(&motion, offset);
+            let start = motion.pose(0.0);
+            check_meets_domain(document, &key, &name, &shape, &start, grid)?;
+            let [lo, hi] = bounds(&shape, &start);
+            let thin = Axis::ALL.into_iter().any(|a| !grid.is_flat(a) && (hi - lo)[a.index()] < grid.dx);
+            if thin {
+                let dx = grid.dx;
+                warnings.push(format!(
+                    "{key} \"{name}\" is thinner than a cell ({dx:.3e} m): the flow around it is not resolved"
+                ));
+            }
+            obstacles.push(Obstacle { name, shape: shape.clone(), motion });
+        }
+    }
+    Ok(obstacles)
+}
+
+fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes) -> Result<Shape, SceneError> {
+    Ok(match entry {
+        ShapeEntry::Box { size } => Shape::Box { size: DVec3::from(*size) },
+        ShapeEntry::Sphere { radius } => Shape::Sphere { radius: *radius },
+        ShapeEntry::Cylinder { radius, height } => Shape::Cylinder { radius: *radius, height: *height },
+        ShapeEntry::Capsule { radius, height } => Shape::Capsule { radius: *radius, height: *height },
+        ShapeEntry::Torus { major, minor } if minor < major => Shape::Torus { major: *major, minor: *minor },
+        ShapeEntry::Torus { major, minor } => {
+            let message = format!("the tube's radius {minor:?} must be smaller than the ring's, major = {major:?}");
+            return Err(document.error_at(ErrorKind::Scene, &format!("{key}.shape.torus.minor"), message));
+        }
+        ShapeEntry::Mesh(file) => {
+            let factor = match file.scale {
+                Scale::Uniform(s) => DVec3::splat(s),
+                Scale::PerAxis(s) => DVec3::from(s),
+            };
+            let surface = meshes.surface(&file.path).expect("every mesh was read before");
+            Shape::Mesh(Arc::new(surface.scaled(factor)))
+        }
+    })
+}
+
+fn motion(document: &Document, key: &str, entry: &ObstacleEntry) -> Result<Motion, SceneError> {
+    let refuse = |key: String, message: String| Err(document.error_at(ErrorKind::Scene, &key, message));
+    if !entry.keyframes.is_empty() {
+        let given = [
+            ("position", entry.position.is_some()),
+            ("rotation", entry.rotation.is_some()),
+            ("velocity", entry.velocity.is_some()),
+            ("spin", entry.spin.is_some()),
+        ];
+        if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
+            return refuse(format!("{key}.{name}"), format!("`{name}` and `keyframes` exclude each other; remove one"));
+        }
+        let mut keys: Vec<Keyframe> = Vec::new();
+        for (n, pose_key) in entry.keyframes.iter().enumerate() {
+            let key = format!("{key}.keyframes.{n}");
+            if let Some(before) = keys.last()
+                && pose_key.time <= before.time
+            {
+                let message = format!("{:?} s is not after the key before it, at {:?} s", pose_key.time, before.time);
+                return refuse(format!("{key}.time"), message);
+            }
+            let rotation = rotation(document, &key, pose_key.rotation)?;
+            let pose = Pose { position: DVec3::from(pose_key.position), rotation };
+            keys.push(Keyframe { time: pose_key.time, pose });
+        }
+        return Ok(Motion::Keyframes(keys));
+    }
+    let position = DVec3::from(entry.position.unwrap_or_default());
+    let start = Pose { position, rotation: rotation(document, key, entry.rotation)? };
+    if entry.velocity.is_none() && entry.spin.is_none() {
+        return Ok(Motion::Static(start));
+    }
+    let angular_velocity = match entry.spin {
+        None => DVec3::ZERO,
+        Some(spin) => {
+            unit_axis(document, &format!("{key}.spin.axis"), spin.axis)? * spin.degrees_per_second.to_radians()
+        }
+    };
+    Ok(Motion::Steady { start, velocity: DVec3::from(entry.velocity.unwrap_or_default()), angular_velocity })
+}
+
+fn rotation(document: &Document, key: &str, entry: Option<Rotation>) -> Result<DQuat, SceneError> {
+    let Some(rotation) = entry else { return Ok(DQuat::IDENTITY) };
+    let axis = unit_axis(document, &format!("{key}.rotation.axis"), rotation.axis)?;
+    Ok(DQuat::from_axis_angle(axis, rotation.degrees.to_radians()))
+}
+
+fn unit_axis(document: &Document, key: &str, axis: [f64; 3]) -> Result<DVec3, SceneError> {
+    let refusal =
+        || document.error_at(ErrorKind::Scene, key, "an axis needs a direction; [0, 1, 0] turns about the vertical");
+    DVec3::from(axis).try_normalize().ok_or_else(refusal)
+}
+
+fn shifted(motion: &Motion, offset: DVec3) -> Motion {
+    let mut motion = motion.clone();
+    match &mut motion {
+        Motion::Static(pose) | Motion::Steady { start: pose, .. } => pose.position += offset,
+        Motion::Keyframes(keys) => keys.iter_mut().for_each(|key| key.pose.position += offset),
+    }
+    motion
+}
+
+fn check_meets_domain(
+    document: &Document,
+    key: &str,
+    name: &str,
+    shape: &Shape,
+    pose: &Pose,
+    grid: &Grid,
+) -> Result<(), SceneError> {
+    let [lo, hi] = bounds(shape, pose);
+    if meets_domain(grid, [lo, hi]) {
+        return Ok(());
+    }
+    let span = |lo: DVec3, hi: DVec3| format!("{:.4?} to {:.4?} m", lo.to_array(), hi.to_array());
+    let (body, domain) = (span(lo, hi), span(grid.origin, grid.upper()));
+    let message = format!("\"{name}\" starts outside the domain: it spans {body}, the domain {domain}; move it inside");
+    Err(document.error_at(ErrorKind::Scene, key, message))
+}
+
+/// Refuse a source of which every cell lies inside solids that never move: it could emit nothing.
+pub fn check_sources_are_free(
+    document: &Document,
+    sources: &[Source],
+    obstacles: &[Obstacle],
+    grid: &Grid,
+) -> Result<(), SceneError> {
+    let still: Vec<(SignedDistance, Pose)> = obstacles
+        .iter()
+        .filter(|o| o.motion.is_static())
+        .map(|o| (SignedDistance::new(&o.shape), o.motion.pose(0.0)))
+        .collect();
+    let buried = |point: DVec3| still.iter().any(|(distance, pose)| distance.at(pose.invert(point)) < 0.0);
+    for (i, source) in sources.iter().enumerate() {
+        let region = SignedDistance::new(&source.shape);
+        let inside = |point: &DVec3| region.at(source.pose.invert(*point)) < 0.0;
+        let mut cells = cells_in(grid, bounds(&source.shape, &source.pose)).filter(inside).peekable();
+        let hidden = match cells.peek() {
+            Some(_) => cells.all(buried),
+            None => buried(source.pose.position),
+        };
+        if hidden {
+            let message = format!("\"{}\" lies entirely inside a solid and can emit nothing; move it out", source.name);
+            return Err(document.error_at(ErrorKind::Scene, &format!("source.{i}"), message));
+        }
+    }
+    Ok(())
+}
+
+/// Centres of the cells in a box, m.
+fn cells_in(grid: &Grid, [low, high]: [DVec3; 2]) -> impl Iterator<Item = DVec3> {
+    let grid = *grid;
+    let range = |axis: Axis| {
+        let index = |x: DVec3| ((x - grid.origin)[axis.index()] / grid.dx).clamp(0.0, grid.dims[axis.index()] as f64);
+        index(low).floor() as usize..index(high).ceil() as usize
+    };
+    let [xs, ys, zs] = Axis::ALL.map(range);
+    zs.flat_map(move |k| {
+        let xs = xs.clone();
+        ys.clone().flat_map(move |j| xs.clone().map(move |i| grid.cell_centre([i, j, k])))
+    })
+}

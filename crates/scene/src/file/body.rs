@@ -1,0 +1,187 @@
+//! Shapes, sources and obstacles as they are typed.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// A region that emits smoke.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceEntry {
+    /// Unique name: letters, digits, `_` and `-`. Default: `source-N`, counted from 0.
+    pub name: Option<String>,
+    /// The region, centred on `position`.
+    pub shape: ShapeEntry,
+    /// Where the region is, m.
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// How it is turned. Default: not at all.
+    pub rotation: Option<Rotation>,
+    /// Emits from this time, s.
+    #[serde(default)]
+    #[schemars(range(min = 0.0))]
+    pub start: f64,
+    /// Emits until this time, s. Default: never stops.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub end: Option<f64>,
+    /// Smoke density kept up inside; 1 is thick white smoke.
+    #[serde(default = "one")]
+    #[schemars(range(min = 0.0))]
+    pub density: f64,
+    /// Temperature kept up inside, K above ambient.
+    #[serde(default)]
+    pub temperature: f64,
+    /// Velocity kept up inside, m/s. Default: the air moves as it likes.
+    pub velocity: Option<[f64; 3]>,
+}
+
+/// A solid that the fluid feels and that feels nothing: it stands still, moves steadily, or follows keyframes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObstacleEntry {
+    /// Unique name: letters, digits, `_` and `-`. Default: `obstacle-N`, counted from 0.
+    pub name: Option<String>,
+    /// Its geometry, centred on `position`.
+    pub shape: ShapeEntry,
+    /// Where it is at the start, m. Default: the world's origin.
+    pub position: Option<[f64; 3]>,
+    /// How it is turned at the start. Default: not at all.
+    pub rotation: Option<Rotation>,
+    /// Steady velocity, m/s. Default: none.
+    pub velocity: Option<[f64; 3]>,
+    /// Steady spin about its `position`. Default: none.
+    pub spin: Option<Spin>,
+    /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; smooth between,
+    /// still before the first and after the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keyframes: Vec<PoseKey>,
+    /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<[f64; 3]>,
+    /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub colour: Option<[f32; 3]>,
+}
+
+fn positive_triple(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": { "type": "number", "exclusiveMinimum": 0.0 },
+        "minItems": 3,
+        "maxItems": 3
+    })
+}
+
+fn positive_scale(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0.0 }, positive_triple(generator)] })
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// A closed shape around its own origin.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ShapeEntry {
+    /// A box: `{ box = { size = [0.2, 0.1, 0.2] } }`.
+    Box {
+        /// Edge lengths, m.
+        #[schemars(schema_with = "positive_triple")]
+        size: [f64; 3],
+    },
+    /// A ball: `{ sphere = { radius = 0.1 } }`.
+    Sphere {
+        /// Radius, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        radius: f64,
+    },
+    /// A cylinder about its y axis: `{ cylinder = { radius = 0.1, height = 0.3 } }`.
+    Cylinder {
+        /// Radius, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        radius: f64,
+        /// Length along y, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        height: f64,
+    },
+    /// A cylinder about its y axis with round ends: `{ capsule = { radius = 0.1, height = 0.3 } }`.
+    Capsule {
+        /// Radius, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        radius: f64,
+        /// Length along y between the centres of the round ends, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        height: f64,
+    },
+    /// A ring about its y axis: `{ torus = { major = 0.2, minor = 0.05 } }`.
+    Torus {
+        /// Radius of the centre line, m.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        major: f64,
+        /// Radius of the tube, m; smaller than `major`.
+        #[schemars(extend("exclusiveMinimum" = 0.0))]
+        minor: f64,
+    },
+    /// A closed triangle mesh: `{ mesh = { path = "bunny.obj", scale = 0.1 } }`.
+    Mesh(MeshFile),
+}
+
+/// A mesh file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MeshFile {
+    /// OBJ, PLY or STL file, relative to the scene file and inside its directory.
+    pub path: String,
+    /// Factor from the file's unit to metres: one number, or one per axis.
+    #[serde(default)]
+    #[schemars(schema_with = "positive_scale")]
+    pub scale: Scale,
+}
+
+/// A uniform factor or one per axis.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Scale {
+    /// The same factor along every axis.
+    Uniform(f64),
+    /// Along x, y and z.
+    PerAxis([f64; 3]),
+}
+
+impl Default for Scale {
+    fn default() -> Self {
+        Self::Uniform(1.0)
+    }
+}
+
+/// A turn about an axis: `{ axis = [0, 1, 0], degrees = 30 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rotation {
+    /// Direction of the axis, any length but zero.
+    pub axis: [f64; 3],
+    /// Angle, °, counter-clockwise when the axis points at the viewer.
+    pub degrees: f64,
+}
+
+/// A steady turn about an axis: `{ axis = [0, 1, 0], degrees_per_second = 90 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Spin {
+    /// Direction of the axis in the world, any length but zero.
+    pub axis: [f64; 3],
+    /// Angular speed, °/s.
+    pub degrees_per_second: f64,
+}
+
+/// One key of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoseKey {
+    /// Time, s.
+    pub time: f64,
+    /// Position at that time, m.
+    pub position: [f64; 3],
+    /// How it is turned then; between keys it turns the shorter way. Default: not at all.
+    pub rotation: Option<Rotation>,
+}

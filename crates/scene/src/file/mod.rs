@@ -1,0 +1,316 @@
+//! The scene file as it is typed: sections, keys, units, defaults and ranges.
+//!
+//! The doc comments are the reference: they go into the JSON schema and from there into docs/scene-reference.md and
+//! into error messages. Lengths in metres, times in seconds, angles in degrees, temperatures in kelvin above ambient.
+
+mod body;
+
+pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+
+use bathtub_output::render::RenderSettings;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A scene: a box of air, what blows smoke into it, and what stands in its way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Bathtub scene")]
+pub struct SceneFile {
+    /// Name and gravity.
+    #[serde(default)]
+    pub scene: SceneSection,
+    /// The domain and its resolution.
+    pub grid: GridSection,
+    /// Frames and time steps.
+    #[serde(default)]
+    pub time: TimeSection,
+    /// The air and the smoke in it.
+    #[serde(default)]
+    pub smoke: SmokeSection,
+    /// The six sides of the domain.
+    #[serde(default)]
+    pub walls: WallsSection,
+    /// The pressure solve.
+    #[serde(default)]
+    pub pressure: PressureSection,
+    /// What a run writes.
+    #[serde(default)]
+    pub output: OutputSection,
+    /// The pictures.
+    #[serde(default)]
+    pub render: RenderSettings,
+    /// Regions that emit smoke, each under its own `[[source]]`.
+    #[serde(default)]
+    pub source: Vec<SourceEntry>,
+    /// Static and scripted solids, each under its own `[[obstacle]]`.
+    #[serde(default)]
+    pub obstacle: Vec<ObstacleEntry>,
+}
+
+/// What the scene is called and what acts everywhere in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SceneSection {
+    /// Names the output directory `out/NAME`; letters, digits, `_` and `-`. Default: the file's name without `.toml`.
+    pub name: Option<String>,
+    /// One line about the scene.
+    pub description: String,
+    /// Gravity, m/s². y is up.
+    pub gravity: [f64; 3],
+}
+
+impl Default for SceneSection {
+    fn default() -> Self {
+        Self { name: None, description: String::new(), gravity: [0.0, -9.81, 0.0] }
+    }
+}
+
+/// The domain: a box of cubic cells. Give `cells` and either `dx` or `size`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GridSection {
+    /// Number of cells along x, y and z; 1 makes that axis flat, for a two-dimensional scene.
+    #[schemars(inner(range(min = 1)))]
+    pub cells: [i64; 3],
+    /// Edge of a cell, m.
+    #[schemars(range(min = 1e-12, max = 1e12))]
+    pub dx: Option<f64>,
+    /// Length of the longest side of the domain, m; the cells then have the edge size ÷ largest of `cells`, so that
+    /// the resolution can change without moving anything.
+    #[schemars(range(min = 1e-12, max = 1e12))]
+    pub size: Option<f64>,
+    /// Corner with the smallest coordinates, m. Default: the domain stands on y = 0, centred on x = z = 0.
+    pub origin: Option<[f64; 3]>,
+}
+
+/// Frames and the steps between them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TimeSection {
+    /// Frames per second; steps land exactly on frames.
+    #[schemars(range(max = 1e9), extend("exclusiveMinimum" = 0.0))]
+    pub fps: f64,
+    /// Frames to simulate after frame 0, the initial state.
+    #[schemars(range(min = 0, max = 10_000_000))]
+    pub frames: i64,
+    /// Longest step, in cells that the fastest fluid crosses.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub cfl: f64,
+    /// Longest step, s. Default: one frame.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub max_dt: Option<f64>,
+    /// A step that would have to be shorter than this, s, ends the run. Default: 1/10000 of a frame.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub min_dt: Option<f64>,
+}
+
+impl Default for TimeSection {
+    fn default() -> Self {
+        Self { fps: 24.0, frames: 72, cfl: 2.0, max_dt: None, min_dt: None }
+    }
+}
+
+/// The air, the smoke it carries, and how both are computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SmokeSection {
+    /// Density of the air, kg/m³.
+    #[schemars(range(min = 1e-12, max = 1e12))]
+    pub air_density: f64,
+    /// Weight of smoke of density 1 as a fraction of the air's: it sinks with acceleration `gravity · weight · density`.
+    pub weight: f64,
+    /// Buoyancy per kelvin, 1/K: hot smoke rises with acceleration `−gravity · expansion · temperature`.
+    pub expansion: f64,
+    /// Uniform acceleration of all fluid, m/s², as in a shaken box.
+    pub acceleration: [f64; 3],
+    /// Vorticity confinement: brings small swirls back that the grid has smoothed away; 0 is off.
+    #[schemars(range(min = 0.0))]
+    pub confinement: f64,
+    /// Rate at which the smoke fades, 1/s.
+    #[schemars(range(min = 0.0))]
+    pub dissipation: f64,
+    /// Rate at which temperature falls towards ambient, 1/s.
+    #[schemars(range(min = 0.0))]
+    pub cooling: f64,
+    /// How velocity, smoke and temperature are carried along.
+    pub advection: AdvectionName,
+    /// Order of the paths along which they are carried.
+    pub trace: TraceName,
+}
+
+impl Default for SmokeSection {
+    fn default() -> Self {
+        Self {
+            air_density: 1.2,
+            weight: 0.0,
+            expansion: 1.0 / 293.0,
+            acceleration: [0.0; 3],
+            confinement: 0.0,
+            dissipation: 0.0,
+            cooling: 0.0,
+            advection: AdvectionName::Maccormack,
+            trace: TraceName::Rk3,
+        }
+    }
+}
+
+/// Advection schemes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdvectionName {
+    /// Linear interpolation: smooth and diffusive.
+    SemiLagrangian,
+    /// Corrected by a second trace, limited to the neighbouring values: keeps detail.
+    Maccormack,
+}
+
+/// Orders of the traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceName {
+    /// Midpoint rule.
+    Rk2,
+    /// Third order.
+    Rk3,
+}
+
+/// The six sides of the domain. Sides across a flat axis stay closed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WallsSection {
+    /// Left side.
+    pub x_min: WallEntry,
+    /// Right side.
+    pub x_max: WallEntry,
+    /// Floor.
+    pub y_min: WallEntry,
+    /// Ceiling.
+    pub y_max: WallEntry,
+    /// Back.
+    pub z_min: WallEntry,
+    /// Front.
+    pub z_max: WallEntry,
+}
+
+impl Default for WallsSection {
+    fn default() -> Self {
+        let closed = WallEntry::Closed;
+        Self { x_min: closed, x_max: closed, y_min: closed, y_max: closed, z_min: closed, z_max: closed }
+    }
+}
+
+impl WallsSection {
+    /// The sides with their key: lower and upper along each axis.
+    pub fn sides(&self) -> [[(&'static str, WallEntry); 2]; 3] {
+        [
+            [("x_min", self.x_min), ("x_max", self.x_max)],
+            [("y_min", self.y_min), ("y_max", self.y_max)],
+            [("z_min", self.z_min), ("z_max", self.z_max)],
+        ]
+    }
+}
+
+/// One side of the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum WallEntry {
+    /// Solid, free slip.
+    Closed,
+    /// Ambient pressure; air passes freely.
+    Open,
+    /// Air enters at a given velocity: `{ inflow = { velocity = [1, 0, 0] } }`.
+    Inflow {
+        /// Velocity of the air that enters, m/s.
+        velocity: [f64; 3],
+        /// Smoke density of what enters.
+        #[serde(default)]
+        #[schemars(range(min = 0.0))]
+        density: f64,
+        /// Its temperature, K above ambient.
+        #[serde(default)]
+        temperature: f64,
+    },
+}
+
+/// The pressure solve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PressureSection {
+    /// Which method.
+    pub solver: SolverName,
+    /// Stop when the residual has fallen to this fraction of the right-hand side.
+    #[schemars(extend("exclusiveMinimum" = 0.0, "exclusiveMaximum" = 1.0))]
+    pub tolerance: f64,
+    /// Stop after this many iterations, converged or not.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_iterations: i64,
+    /// Stop after this many milliseconds, converged or not. Results then depend on the machine. Default: no limit.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub budget_ms: Option<f64>,
+    /// End the run when a solve stops before it has converged.
+    pub strict: bool,
+}
+
+impl Default for PressureSection {
+    fn default() -> Self {
+        Self { solver: SolverName::Multigrid, tolerance: 1e-5, max_iterations: 200, budget_ms: None, strict: false }
+    }
+}
+
+/// Pressure solvers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SolverName {
+    /// Conjugate gradients preconditioned by a multigrid cycle.
+    Multigrid,
+    /// Conjugate gradients preconditioned by incomplete Cholesky.
+    Icpcg,
+    /// Plain conjugate gradients.
+    Cg,
+}
+
+/// What a run writes besides its statistics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputSection {
+    /// Write OpenVDB volumes of density, temperature and velocity, one file per frame. `bathtub render` needs them.
+    pub volumes: bool,
+    /// Which velocities the volumes hold.
+    pub velocity: VelocityName,
+    /// Densities up to this, and temperatures up to this many K, are not stored in volumes.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub threshold: f64,
+    /// Write the solids' surfaces as PLY files: once for a solid that never moves, else one file per frame.
+    pub meshes: bool,
+    /// Write a checkpoint after this many frames.
+    #[schemars(range(min = 1))]
+    pub checkpoint_frames: i64,
+    /// Write a checkpoint at the first frame after this many seconds of computing.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub checkpoint_seconds: f64,
+}
+
+impl Default for OutputSection {
+    fn default() -> Self {
+        Self {
+            volumes: true,
+            velocity: VelocityName::Smoke,
+            threshold: 1e-4,
+            meshes: true,
+            checkpoint_frames: 10,
+            checkpoint_seconds: 60.0,
+        }
+    }
+}
+
+/// Which velocities volumes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum VelocityName {
+    /// None.
+    None,
+    /// Those in and next to smoke: all that motion blur needs, at a fraction of the size.
+    Smoke,
+    /// Those of every cell where the air moves.
+    Everywhere,
+}

@@ -1,0 +1,28 @@
+//! The identity of a scene: two runs with equal hashes compute the same states.
+
+use crate::assets::MeshAsset;
+use crate::file::{OutputSection, SceneFile, SceneSection, ShapeEntry};
+use bathtub_output::render::RenderSettings;
+
+/// BLAKE3 of everything in an effective scene that the states depend on, mesh files by their content.
+///
+/// Left out: the scene's name and description, `time.frames` (a run may be made longer), `[output]`, `[render]` and
+/// colours.
+pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
+    let mut scene = effective.clone();
+    scene.scene = SceneSection { gravity: scene.scene.gravity, ..SceneSection::default() };
+    scene.time.frames = 0;
+    scene.output = OutputSection::default();
+    scene.render = RenderSettings::default();
+    scene.obstacle.iter_mut().for_each(|o| o.colour = None);
+    let shapes = scene.obstacle.iter_mut().map(|o| &mut o.shape).chain(scene.source.iter_mut().map(|s| &mut s.shape));
+    for shape in shapes {
+        if let ShapeEntry::Mesh(file) = shape
+            && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)
+        {
+            file.path = mesh.hash.to_hex().to_string();
+        }
+    }
+    let text = serde_json::to_vec(&scene).expect("a scene of finite numbers has a JSON form");
+    blake3::hash(&text)
+}

@@ -1,0 +1,30 @@
+//! `bathtub bench`: timed problems, each measured the same way every time.
+
+use crate::args::BenchArgs;
+use crate::exit::{Exit, Failure};
+use crate::terminal::say;
+
+/// A benchmark.
+pub struct Bench {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it measures, in one line.
+    pub summary: &'static str,
+    /// Measure and print.
+    pub run: fn(&BenchArgs) -> Result<Exit, Failure>,
+}
+
+/// Every benchmark there is.
+pub const ALL: &[Bench] = &[];
+
+/// List the benchmarks, or run one.
+pub fn bench(args: &BenchArgs, all: &[Bench]) -> Result<Exit, Failure> {
+    let Some(name) = &args.name else {
+        all.iter().for_each(|b| say(&format!("{:20} {}", b.name, b.summary)));
+        return Ok(Exit::Ok);
+    };
+    let known = || all.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
+    let unknown = || Failure::new(Exit::Usage, format!("there is no benchmark \"{name}\"; there are: {}", known()));
+    let bench = all.iter().find(|b| b.name == name).ok_or_else(unknown)?;
+    (bench.run)(args)
+}

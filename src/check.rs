@@ -1,0 +1,56 @@
+//! `bathtub check` and `bathtub schema`: what a scene is and needs, without simulating it.
+
+use crate::args::{CheckArgs, SceneArgs};
+use crate::exit::{Exit, Failure};
+use crate::terminal::{complain, say};
+use bathtub_scene::{LoadOptions, Scene, available_memory};
+
+/// Load a scene as the command line names it; it must fit into the memory that is available.
+pub fn load(args: &SceneArgs) -> Result<Scene, Failure> {
+    let memory_limit = available_memory();
+    let options = LoadOptions { set: args.set.clone(), allow_outside: args.allow_outside, memory_limit };
+    Ok(bathtub_scene::load(&args.scene, &options)?)
+}
+
+/// Print what the scene is and needs.
+pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
+    let scene = load(&args.scene)?;
+    for warning in &scene.warnings {
+        complain(&format!("warning: {warning}"));
+    }
+    let params = &scene.params;
+    let (grid, time, pressure) = (&params.grid, &params.time, &params.pressure);
+    let [nx, ny, nz] = grid.dims;
+    let size = grid.upper() - grid.origin;
+    let moving = params.obstacles.iter().filter(|o| !o.motion.is_static()).count();
+    let available = available_memory().map(|bytes| format!(" of {:.1} GiB available", bytes / 1024f64.powi(3)));
+    say(&format!("{}: a valid scene", scene.name));
+    say(&format!("  grid       {nx} x {ny} x {nz} = {} cells of {:.6} m", grid.cells(), grid.dx));
+    say(&format!("  domain     {:.4} x {:.4} x {:.4} m from {:.4?} m", size.x, size.y, size.z, grid.origin.to_array()));
+    say(&format!("  memory     about {}{}", scene.memory.text(), available.unwrap_or_default()));
+    say(&format!(
+        "  frames     {} at {} per second = {:.3} s",
+        scene.frames(),
+        time.fps,
+        scene.frames() as f64 / time.fps
+    ));
+    say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
+    say(&format!(
+        "  obstacles  {} ({moving} moving, about {:.0} triangles)",
+        params.obstacles.len(),
+        scene.memory.triangles
+    ));
+    say(&format!("  sources    {}", params.sources.len()));
+    say(&format!("  hash       {}", scene.hash));
+    Ok(Exit::Ok)
+}
+
+/// Print the schema, or the reference page made from it.
+pub fn schema(markdown: bool) -> Result<Exit, Failure> {
+    if markdown {
+        say(bathtub_scene::reference_page().trim_end());
+    } else {
+        say(&format!("{:#}", bathtub_scene::json_schema()));
+    }
+    Ok(Exit::Ok)
+}

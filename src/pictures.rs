@@ -1,0 +1,70 @@
+//! Pictures of frames: while a run goes, and again from the files of a finished one (`bathtub render`).
+
+use crate::args::{RenderArgs, SceneArgs};
+use crate::exit::{Exit, Failure};
+use crate::terminal::complain;
+use crate::{check, run};
+use bathtub_output::atomic::FileError;
+use bathtub_output::frame::{self, Frame, FrameError};
+use bathtub_output::picture::{picture_path, write_animation, write_mp4, write_png};
+use bathtub_output::render::{RenderSettings, render};
+use bathtub_output::run_dir::RunDir;
+use std::path::{Path, PathBuf};
+
+/// Draw one frame into `directory`.
+pub fn draw(directory: &Path, frame: &Frame, settings: &RenderSettings) -> Result<(), Failure> {
+    Ok(write_png(&picture_path(directory, frame.index), &render(frame, settings))?)
+}
+
+/// Join the pictures of these frames into an animation; nothing to do if there are fewer than two.
+pub fn animate(directory: &Path, frames: &[u64], fps: f64) -> Result<(), Failure> {
+    let (Some(&first), true) = (frames.first(), frames.len() > 1) else { return Ok(()) };
+    let pictures: Vec<PathBuf> = frames.iter().map(|frame| picture_path(directory, *frame)).collect();
+    write_animation(&directory.join("animation.gif"), &pictures, fps)?;
+    write_mp4(&directory.join("animation.mp4"), directory, first, fps)?;
+    Ok(())
+}
+
+/// `bathtub render`.
+pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
+    let mut set = args.set.clone();
+    if let Some(change) = set.iter().find(|change| !change.trim_start().starts_with("render.")) {
+        let message = format!("--set {change}: only keys of [render] can change what was computed already");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    set.extend(args.size.map(|[width, height]| format!("render.size=[{width},{height}]")));
+    set.extend(args.camera.as_ref().map(|position| format!("render.camera.from=[{position}]")));
+    let source = SceneArgs { scene: args.out.join("scene.toml"), set, allow_outside: false };
+    let scene = check::load(&source)?;
+    run::use_threads(args.threads)?;
+
+    let directory = RunDir::open_existing(&args.out)?;
+    let to = args.to.clone().unwrap_or_else(|| directory.preview());
+    std::fs::create_dir_all(&to).map_err(FileError::new("create", &to))?;
+    let mut frames = frame::list(&directory.frames())?;
+    if let Some(range) = args.frames {
+        frames.retain(|frame| *frame >= range.first && range.last.is_none_or(|last| *frame <= last));
+    }
+    if frames.is_empty() {
+        let message = format!("no saved volumes to draw in {}", directory.frames().display());
+        return Err(Failure::new(Exit::Io, message));
+    }
+    let with_meshes = scene.params.obstacles.iter().filter(|_| scene.file.output.meshes);
+    let bodies: Vec<String> = with_meshes.map(|o| o.name.clone()).collect();
+    for index in &frames {
+        let frame = frame::read(&directory.frames(), *index, directory.scene_hash(), &bodies)?;
+        draw(&to, &frame, &scene.render)?;
+        if !quiet {
+            complain(&format!("{}", picture_path(&to, *index).display()));
+        }
+    }
+    animate(&to, &frames, scene.params.time.fps)?;
+    Ok(Exit::Ok)
+}
+
+impl From<FrameError> for Failure {
+    fn from(error: FrameError) -> Self {
+        let exit = if matches!(error, FrameError::OtherScene { .. }) { Exit::Checkpoint } else { Exit::Io };
+        Failure::new(exit, error.to_string())
+    }
+}

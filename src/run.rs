@@ -1,0 +1,242 @@
+//! `bathtub run` and `bathtub resume`: the loop from a scene to its directory.
+//!
+//! Frame 0 is the initial state. After each frame its files are written, then perhaps a checkpoint; so whatever a
+//! checkpoint counts on is on disk, and a killed run loses the frames since the last one and nothing else.
+
+use crate::args::{PaceArgs, ResumeArgs, RunArgs, SceneArgs};
+use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
+use crate::signals::Stop;
+use crate::terminal::{complain, say};
+use crate::{check, panic, pictures};
+use bathtub_engine::report::StepReport;
+use bathtub_engine::world::World;
+use bathtub_output::atomic;
+use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
+use bathtub_output::frame::{self, Frame, FrameSettings, Surface, VelocityOutput};
+use bathtub_output::picture::picture_path;
+use bathtub_output::run_dir::{OpenMode, RunDir};
+use bathtub_output::stats::StatsLog;
+use bathtub_scene::Scene;
+use bathtub_scene::file::VelocityName;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// More threads than this help nobody.
+const MAX_THREADS: u32 = 256;
+
+/// `bathtub run`.
+pub fn start(args: &RunArgs, quiet: bool) -> Result<Exit, Failure> {
+    let scene = check::load(&args.scene)?;
+    let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(&scene.name));
+    let mode = match (args.resume, args.overwrite) {
+        (true, _) => OpenMode::Resume,
+        (false, true) => OpenMode::Overwrite,
+        (false, false) => OpenMode::Fresh,
+    };
+    simulate(scene, &out, mode, &args.pace, quiet)
+}
+
+/// `bathtub resume`.
+pub fn resume(args: &ResumeArgs, quiet: bool) -> Result<Exit, Failure> {
+    let scene = SceneArgs { scene: args.out.join("scene.toml"), set: Vec::new(), allow_outside: false };
+    simulate(check::load(&scene)?, &args.out, OpenMode::Resume, &args.pace, quiet)
+}
+
+/// A run in progress and where it goes.
+struct Run<'a> {
+    scene: &'a Scene,
+    pace: &'a PaceArgs,
+    identity: Identity,
+    directory: RunDir,
+    stats: StatsLog,
+    world: World,
+    /// Frame and time of the last checkpoint.
+    saved: (u64, Instant),
+}
+
+fn simulate(scene: Scene, out: &Path, mode: OpenMode, pace: &PaceArgs, quiet: bool) -> Result<Exit, Failure> {
+    for warning in scene.warnings.iter().filter(|_| !quiet) {
+        complain(&format!("warning: {warning}"));
+    }
+    let last = last_frame(&scene, pace)?;
+    use_threads(pace.threads)?;
+    let stop = Stop::listen()?;
+    let mut run = Run::open(&scene, out, mode, pace, quiet)?;
+    let begun = Instant::now();
+    let first = run.world.state().frame;
+    let mut progress = Progress::new(quiet, scene.params.grid.cells(), first, last);
+    let end = run.advance(last, &stop, &mut progress);
+    progress.finish();
+    let exit = end?;
+    if pace.hash {
+        say(&format!("state hash: {}", state_hash(run.world.state())));
+    }
+    if !quiet {
+        let (state, seconds) = (run.world.state(), begun.elapsed().as_secs_f64());
+        let (frame, step) = (state.frame, state.step);
+        let told = match exit {
+            Exit::Ok => format!("done: frame {frame}, step {step}, {seconds:.1} s, everything is in {}", out.display()),
+            _ => format!("stopped at frame {frame}, step {step}; continue with: bathtub resume {}", out.display()),
+        };
+        complain(&told);
+    }
+    Ok(exit)
+}
+
+impl Run<'_> {
+    /// Take the directory and put the world into its first state: the scene's, or the newest checkpoint's.
+    fn open<'a>(
+        scene: &'a Scene,
+        out: &Path,
+        mode: OpenMode,
+        pace: &'a PaceArgs,
+        quiet: bool,
+    ) -> Result<Run<'a>, Failure> {
+        let identity = Identity {
+            build: env!("CARGO_PKG_VERSION").into(),
+            scene_hash: *scene.hash.as_bytes(),
+            thread_policy: "deterministic".into(),
+        };
+        let directory = RunDir::open(out, mode, &identity, &scene.to_toml())?;
+        panic::report_into(directory.root());
+        for mesh in &scene.meshes {
+            atomic::write_bytes(&directory.root().join(&mesh.path), &mesh.bytes)?;
+        }
+        let mut world = World::new(scene.params.clone());
+        let saved = (0, Instant::now());
+        if mode != OpenMode::Resume || checkpoint::list(&directory.checkpoints())?.is_empty() {
+            let stats = directory.create_stats()?;
+            let mut run = Run { scene, pace, identity, directory, stats, world, saved };
+            run.write_frame()?;
+            return Ok(run);
+        }
+        let latest = directory.latest_checkpoint(&identity)?;
+        if !quiet {
+            for (path, why) in &latest.skipped {
+                complain(&format!("skipped {}: {why}", path.display()));
+            }
+            complain(&format!("resuming from {}", latest.path.display()));
+        }
+        world.restore(checkpoint::from_sections(&latest.checkpoint.sections, &scene.params.grid)?);
+        let (stats, _) = directory.rewind_to(world.state().step)?;
+        let saved = (world.state().frame, Instant::now());
+        Ok(Run { scene, pace, identity, directory, stats, world, saved })
+    }
+
+    /// Step up to frame `last`, writing what each step and frame leaves behind.
+    fn advance(&mut self, last: u64, stop: &Stop, progress: &mut Progress) -> Result<Exit, Failure> {
+        while self.world.state().frame < last {
+            let frame = self.world.state().frame;
+            let report = match self.world.step() {
+                Ok(report) => report,
+                Err(error) => {
+                    let path = self.save_checkpoint()?;
+                    let message = format!("{error}; the last good state is in {}", path.display());
+                    return Err(Failure::new(Exit::Numerical, message));
+                }
+            };
+            let hash = self.pace.hash.then(|| state_hash(self.world.state()));
+            self.stats.append(&StatsLine { report: &report, state_hash: hash })?;
+            progress.step(&report);
+            if self.world.state().frame > frame {
+                self.write_frame()?;
+                progress.frame(self.world.state().frame, self.world.state().time);
+                if self.checkpoint_is_due() {
+                    self.save_checkpoint()?;
+                }
+            }
+            if let Some(exit) = stop.asked() {
+                let path = self.save_checkpoint()?;
+                progress.note(&format!("checkpoint written: {}", path.display()));
+                return Ok(exit);
+            }
+        }
+        self.save_checkpoint()?;
+        if !self.pace.no_preview {
+            let drawn = |frame: &u64| picture_path(&self.directory.preview(), *frame).exists();
+            let frames: Vec<u64> = (0..=last).filter(drawn).collect();
+            pictures::animate(&self.directory.preview(), &frames, self.scene.params.time.fps)?;
+        }
+        Ok(Exit::Ok)
+    }
+
+    /// The files of the current frame, if it is one that was asked for.
+    fn write_frame(&mut self) -> Result<(), Failure> {
+        let state = self.world.state();
+        if self.pace.frames.is_some_and(|range| state.frame < range.first) {
+            return Ok(());
+        }
+        let output = &self.scene.file.output;
+        let moves = |name: &str| {
+            let obstacle = self.scene.params.obstacles.iter().find(|o| o.name == name);
+            obstacle.is_some_and(|o| !o.motion.is_static())
+        };
+        let surfaces =
+            self.world.surfaces().into_iter().map(|(name, mesh)| Surface { moves: moves(&name), name, mesh });
+        let frame = Frame::new(&self.scene.params.grid, state, surfaces.collect());
+        let settings = FrameSettings {
+            volumes: output.volumes,
+            meshes: output.meshes,
+            threshold: output.threshold as f32,
+            velocity: match output.velocity {
+                VelocityName::None => VelocityOutput::None,
+                VelocityName::Smoke => VelocityOutput::Smoke,
+                VelocityName::Everywhere => VelocityOutput::Everywhere,
+            },
+        };
+        frame::write(&self.directory.frames(), &frame, self.directory.scene_hash(), &settings)?;
+        if self.pace.no_preview {
+            return Ok(());
+        }
+        pictures::draw(&self.directory.preview(), &frame, &self.scene.render)
+    }
+
+    fn checkpoint_is_due(&self) -> bool {
+        let (frame, time) = self.saved;
+        let output = &self.scene.file.output;
+        self.world.state().frame - frame >= output.checkpoint_frames as u64
+            || time.elapsed().as_secs_f64() >= output.checkpoint_seconds
+    }
+
+    fn save_checkpoint(&mut self) -> Result<PathBuf, Failure> {
+        let state = self.world.state();
+        let (identity, sections) = (self.identity.clone(), checkpoint::to_sections(state));
+        self.saved = (state.frame, Instant::now());
+        let checkpoint = Checkpoint { identity, step: state.step, sections };
+        Ok(self.directory.save_checkpoint(&self.stats, &checkpoint)?)
+    }
+}
+
+/// A line of `stats.jsonl`.
+#[derive(Serialize)]
+struct StatsLine<'a> {
+    #[serde(flatten)]
+    report: &'a StepReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_hash: Option<String>,
+}
+
+fn last_frame(scene: &Scene, pace: &PaceArgs) -> Result<u64, Failure> {
+    let last = pace.frames.and_then(|range| range.last).unwrap_or(scene.frames());
+    let first = pace.frames.map_or(0, |range| range.first);
+    if last.max(first) > scene.frames() {
+        let frames = scene.frames();
+        let message =
+            format!("--frames {first}..{last}: the scene has {frames} frames; raise time.frames to run longer");
+        return Err(Failure::new(Exit::Usage, message));
+    }
+    Ok(last)
+}
+
+/// Let the global pool have this many threads.
+pub fn use_threads(threads: Option<u32>) -> Result<(), Failure> {
+    let Some(wanted) = threads else { return Ok(()) };
+    let threads = wanted.min(MAX_THREADS);
+    if threads < wanted {
+        complain(&format!("warning: {wanted} threads are more than can help; using {threads}"));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
+    pool.map_err(|error| Failure::new(Exit::Resource, format!("cannot start {threads} threads: {error}")))
+}

@@ -1,0 +1,12 @@
+//! The command from outside: bad input gets its message and exit code, a run leaves its files.
+//!
+//! Row numbers are those of the fault matrix in the validation catalogue.
+
+mod breakdown;
+mod domain;
+mod mesh_files;
+mod pages;
+mod run_directory;
+mod scene_files;
+mod signals;
+mod support;

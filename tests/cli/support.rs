@@ -1,0 +1,106 @@
+//! A temporary directory with a scene in it, and the command run on it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// A complete scene that runs in a moment.
+pub const TINY: &str = "\
+[grid]
+cells = [8, 12, 8]
+dx = 0.1
+[time]
+frames = 3
+";
+
+/// What the command said and how it ended.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Answer {
+    /// The command must have failed with `code`, in one line that contains every fragment.
+    #[track_caller]
+    pub fn refuses(&self, code: i32, fragments: &[&str]) {
+        let Answer { stderr, .. } = self;
+        assert_eq!(self.code, Some(code), "{stderr}");
+        assert_eq!(stderr.lines().count(), 1, "one line: {stderr}");
+        assert!(stderr.chars().count() <= 310, "a short line: {stderr}");
+        assert!(stderr.starts_with("error: "), "{stderr}");
+        for fragment in fragments {
+            assert!(stderr.contains(fragment), "{fragment:?} is not in {stderr}");
+        }
+    }
+
+    /// The command must have succeeded.
+    #[track_caller]
+    pub fn succeeds(&self) -> &Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// What `--hash` printed.
+    #[track_caller]
+    pub fn hash(&self) -> String {
+        let line = self.stdout.lines().find_map(|line| line.strip_prefix("state hash: "));
+        line.unwrap_or_else(|| panic!("no hash in {self:?}")).to_owned()
+    }
+}
+
+impl From<Output> for Answer {
+    fn from(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the command speaks UTF-8");
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// A directory of its own for each test.
+pub struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn root(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// `bathtub` with these arguments, in this directory.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bathtub"));
+        command.args(arguments).current_dir(self.dir.path());
+        command
+    }
+
+    pub fn bathtub(&self, arguments: &[&str]) -> Answer {
+        self.command(arguments).output().expect("the command starts").into()
+    }
+
+    /// `bathtub check` on a scene of this content, called `s.toml`.
+    pub fn check(&self, content: impl AsRef<[u8]>) -> Answer {
+        self.write("s.toml", content);
+        self.bathtub(&["check", "s.toml"])
+    }
+}
+
+/// `bathtub check` on a scene of this content.
+pub fn check(content: impl AsRef<[u8]>) -> Answer {
+    Place::new().check(content)
+}
