@@ -1,4 +1,5 @@
-//! Small worlds for tests.
+//! Small worlds for tests; each test binary uses its own part of this.
+#![allow(dead_code)]
 
 use bathtub_engine::fluid::advect::{Advection, Trace};
 use bathtub_engine::fluid::boundary::Wall;
@@ -73,4 +74,16 @@ pub fn face_samples(grid: &Grid, u: impl Fn(DVec3) -> DVec3) -> FaceField {
 pub fn largest_difference(a: &FaceField, b: &FaceField) -> f64 {
     let pairs = a.axes.iter().flatten().zip(b.axes.iter().flatten());
     pairs.map(|(x, y)| (x - y).abs()).fold(0.0, f64::max)
+}
+
+/// Random numbers in [−1, 1), the same for the same seed (splitmix64).
+pub fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    }
 }

@@ -236,11 +236,12 @@ impl World {
         let SmokeParams { advection: scheme, trace, .. } = self.params.smoke;
         let Self { state, next, boundary, .. } = self;
         let flow = Flow { grid: &self.params.grid, boundary, velocity: &state.velocity, dt, scheme, trace };
+        self.advector.trace(&flow);
+        self.clock.lap("trace");
         self.advector.advect_velocity(&flow, &mut next.velocity);
         self.clock.lap("advect velocity");
-        let smoke = (&state.density, &mut next.density, Wall::density as fn(&Wall) -> f64);
-        let heat = (&state.temperature, &mut next.temperature, Wall::temperature as fn(&Wall) -> f64);
-        self.advector.advect_cells(&flow, [smoke, heat]);
+        self.advector.advect_cells(&flow, &state.density, &mut next.density, Wall::density);
+        self.advector.advect_cells(&flow, &state.temperature, &mut next.temperature, Wall::temperature);
         self.clock.lap("advect smoke");
     }
 

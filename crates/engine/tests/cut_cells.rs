@@ -119,6 +119,21 @@ proptest! {
         check(&grid, &mesh.posed(&Pose { position: grid.origin + DVec3::from(at), rotation }))?;
     }
 
+    /// A thousand cells from the origin, coordinates have three digits less.
+    #[test]
+    fn cut_cells_close_at_the_far_end_of_a_wide_grid(
+        kind in 0usize..7,
+        edge in 0.02..0.3f64,
+        thickness in 0.1..1.5f64,
+        rotation in rotation(),
+        at in prop::array::uniform3(0.0..1.0f64),
+    ) {
+        let grid = Grid::new([1000, 12, 12], 1.0 / 12.0, DVec3::new(-0.3, 0.1, 0.7));
+        let mesh = body(kind, edge, thickness / 12.0);
+        let position = grid.upper() - DVec3::from(at);
+        check(&grid, &mesh.posed(&Pose { position, rotation }))?;
+    }
+
     /// Corners on nodes, edges along grid lines, faces in grid planes: boxes of whole and half cells.
     #[test]
     fn cut_cells_close_in_degenerate_positions(

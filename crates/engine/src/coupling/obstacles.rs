@@ -8,7 +8,7 @@ use crate::solid::{Motion, Obstacle};
 use glam::DVec3;
 
 /// Distances are exact up to this many cells from a surface, and cut off there.
-const BAND: f64 = 6.0;
+const BAND: f64 = 8.0;
 
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;

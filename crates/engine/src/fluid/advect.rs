@@ -52,10 +52,14 @@ pub struct Flow<'a> {
 }
 
 /// Carries fields along; keeps its arrays from step to step.
+///
+/// The flow is traced once per cell centre. A face moves with the mean of its two cells' displacements: that is
+/// second order, as the interpolation is, and a quarter of the work of tracing every face.
 #[derive(Default)]
 pub struct Advector {
-    feet: Vec<DVec3>,
-    heads: Vec<DVec3>,
+    /// Where the cell centres come from and where they go, relative to them.
+    back: Vec<DVec3>,
+    forth: Vec<DVec3>,
     carried: Vec<f64>,
     range: Vec<[f64; 2]>,
 }
@@ -64,99 +68,112 @@ pub struct Advector {
 type Outside = [[Option<f64>; 2]; 3];
 
 impl Advector {
-    /// Carry cell fields along: each as (before, after, its value in what enters through a side).
-    pub fn advect_cells(&mut self, flow: &Flow, fields: [(&CellField, &mut CellField, fn(&Wall) -> f64); 2]) {
-        self.trace(flow, flow.grid.dims, [0.5; 3]);
-        for (before, after, entering) in fields {
-            let outside = flow.boundary.walls.map(|sides| sides.map(|wall| Some(entering(&wall))));
-            self.carry(flow, Lattice::cells(before), &outside, &mut after.data);
-        }
+    /// Find where the flow takes the cell centres; what is carried afterwards moves with it.
+    pub fn trace(&mut self, flow: &Flow) {
+        let tracer = Tracer::new(flow);
+        let dims = flow.grid.dims;
+        let Self { back, forth, .. } = self;
+        back.resize(flow.grid.cells(), DVec3::ZERO);
+        forth.resize(flow.grid.cells(), DVec3::ZERO);
+        (back.par_chunks_mut(dims[0]), forth.par_chunks_mut(dims[0]))
+            .into_par_iter()
+            .with_min_len(MIN_ROWS)
+            .enumerate()
+            .for_each(|(row, (back, forth))| {
+                let start = DVec3::new(0.0, (row % dims[1]) as f64, (row / dims[1]) as f64) + 0.5;
+                for (i, (back, forth)) in back.iter_mut().zip(forth).enumerate() {
+                    let p = start + DVec3::X * i as f64;
+                    let here = tracer.velocity.linear(p);
+                    *back = tracer.displacement(p, here, -flow.dt);
+                    if flow.scheme == Advection::MacCormack {
+                        *forth = tracer.displacement(p, here, flow.dt);
+                    }
+                }
+            });
+    }
+
+    /// Carry a cell field along; `entering` is its value in what comes in through a side.
+    pub fn advect_cells(&mut self, flow: &Flow, before: &CellField, after: &mut CellField, entering: fn(&Wall) -> f64) {
+        let outside = flow.boundary.walls.map(|sides| sides.map(|wall| Some(entering(&wall))));
+        self.carry(flow, Lattice::cells(before), None, &outside, &mut after.data);
     }
 
     /// Carry the flow's own velocity along, into `after`.
     pub fn advect_velocity(&mut self, flow: &Flow, after: &mut FaceField) {
-        for axis in Axis::ALL {
-            if flow.grid.is_flat(axis) {
-                continue;
-            }
+        for axis in Axis::ALL.into_iter().filter(|&axis| !flow.grid.is_flat(axis)) {
             let a = axis.index();
-            let lattice = Lattice::faces(flow.velocity, axis);
             let outside = flow.boundary.walls.map(|sides| {
                 sides.map(|wall| match wall {
                     Wall::Inflow { velocity, .. } => Some(velocity[a]),
                     Wall::Open | Wall::Closed => None,
                 })
             });
-            self.trace(flow, flow.grid.face_dims(axis), lattice.first());
-            self.carry(flow, lattice, &outside, &mut after.axes[a]);
+            self.carry(flow, Lattice::faces(flow.velocity, axis), Some(axis), &outside, &mut after.axes[a]);
         }
     }
 
-    /// Find where the samples of a lattice come from and, for MacCormack, where they go.
-    fn trace(&mut self, flow: &Flow, dims: [usize; 3], first: [f64; 3]) {
-        let tracer = Tracer::new(flow);
-        let Self { feet, heads, .. } = self;
-        feet.resize(dims.iter().product(), DVec3::ZERO);
-        heads.resize(dims.iter().product(), DVec3::ZERO);
-        let with_heads = flow.scheme == Advection::MacCormack;
-        (feet.par_chunks_mut(dims[0]), heads.par_chunks_mut(dims[0]))
-            .into_par_iter()
-            .with_min_len(16)
-            .enumerate()
-            .for_each(|(row, (feet, heads))| {
-                let start = DVec3::from(first) + DVec3::new(0.0, (row % dims[1]) as f64, (row / dims[1]) as f64);
-                for (i, (foot, head)) in feet.iter_mut().zip(heads).enumerate() {
-                    let p = start + DVec3::X * i as f64;
-                    let here = tracer.velocity.linear(p);
-                    *foot = tracer.follow(p, here, -flow.dt);
-                    if with_heads {
-                        *head = tracer.follow(p, here, flow.dt);
-                    }
-                }
-            });
-    }
-
-    /// The new values of the array whose traces are in `feet` and `heads`.
-    fn carry(&mut self, flow: &Flow, old: Lattice, outside: &Outside, new: &mut [f64]) {
-        let Self { feet, heads, carried, range } = self;
+    /// Carry the samples of one lattice, at cell centres or on the faces across `axis`.
+    fn carry(&mut self, flow: &Flow, old: Lattice, axis: Option<Axis>, outside: &Outside, new: &mut [f64]) {
+        let Self { back, forth, carried, range } = self;
         let domain = DVec3::from(flow.grid.dims.map(|n| n as f64));
+        let tracer = Tracer::new(flow);
+        let row_length = old.dims()[0];
         if flow.scheme != Advection::MacCormack {
-            new.par_iter_mut().zip(feet.par_iter()).with_min_len(MIN_LEN).for_each(|(value, &foot)| {
-                *value = entering(foot, domain, outside).unwrap_or_else(|| match flow.scheme {
-                    Advection::Cubic => old.cubic(foot),
-                    _ => old.linear(foot),
-                });
+            new.par_chunks_mut(row_length).with_min_len(MIN_ROWS).enumerate().for_each(|(row, values)| {
+                let feet = tracer.ends(&old, axis, row, back);
+                for (value, foot) in values.iter_mut().zip(feet) {
+                    *value = entering(foot, domain, outside).unwrap_or_else(|| match flow.scheme {
+                        Advection::Cubic => old.cubic(foot),
+                        _ => old.linear(foot),
+                    });
+                }
             });
             return;
         }
 
         // Back: the value at the foot and the range it must stay in; what comes from outside is not corrected.
-        carried.resize(feet.len(), 0.0);
-        range.resize(feet.len(), [0.0; 2]);
-        (carried.par_iter_mut(), range.par_iter_mut(), feet.par_iter()).into_par_iter().with_min_len(MIN_LEN).for_each(
-            |(value, range, &foot)| match entering(foot, domain, outside) {
-                Some(given) => (*value, *range) = (given, [given; 2]),
-                None => {
-                    let (mid, low, high) = old.linear_with_range(foot);
-                    (*value, *range) = (mid, [low, high]);
+        carried.resize(new.len(), 0.0);
+        range.resize(new.len(), [0.0; 2]);
+        (carried.par_chunks_mut(row_length), range.par_chunks_mut(row_length))
+            .into_par_iter()
+            .with_min_len(MIN_ROWS)
+            .enumerate()
+            .for_each(|(row, (values, ranges))| {
+                let feet = tracer.ends(&old, axis, row, back);
+                for ((value, range), foot) in values.iter_mut().zip(ranges).zip(feet) {
+                    if let Some(given) = entering(foot, domain, outside) {
+                        (*value, *range) = (given, [given; 2]);
+                    } else {
+                        let (mid, low, high) = old.linear_with_range(foot);
+                        (*value, *range) = (mid, [low, high]);
+                    }
                 }
-            },
-        );
+            });
 
         // Forth: what the carried values make of the start shows twice the error.
-        let forth = old.with_data(carried);
-        (new.par_iter_mut(), old.data().par_iter(), carried.par_iter(), range.par_iter(), heads.par_iter())
+        let carried = old.with_data(carried);
+        (new.par_chunks_mut(row_length), range.par_chunks(row_length))
             .into_par_iter()
-            .with_min_len(MIN_LEN)
-            .for_each(|(new, &start, &carried, &[low, high], &head)| {
-                let error = if is_inside(head, domain) { 0.5 * (forth.linear(head) - start) } else { 0.0 };
-                *new = (carried - error).max(low).min(high);
+            .with_min_len(MIN_ROWS)
+            .enumerate()
+            .for_each(|(row, (values, ranges))| {
+                let samples = row * row_length..(row + 1) * row_length;
+                let (starts, carried_here) = (&old.data()[samples.clone()], &carried.data()[samples]);
+                let heads = tracer.ends(&old, axis, row, forth);
+                for (i, head) in heads.enumerate() {
+                    let again = if is_inside(head, domain) { carried.linear(head) } else { starts[i] };
+                    let corrected = carried_here[i] + 0.5 * (starts[i] - again);
+                    values[i] = corrected.max(ranges[i][0]).min(ranges[i][1]);
+                }
             });
     }
 }
 
-/// Samples handed to a thread at once.
-const MIN_LEN: usize = 2048;
+/// How far, in cells, a trace may go into a solid: enough that samples on its surface are not stuck there.
+const SKIN: f64 = 0.1;
+
+/// Rows of samples handed to a thread at once.
+const MIN_ROWS: usize = 16;
 
 fn is_inside(p: DVec3, domain: DVec3) -> bool {
     p.cmpge(DVec3::ZERO).all() && p.cmple(domain).all()
@@ -179,6 +196,7 @@ fn entering(foot: DVec3, domain: DVec3, outside: &Outside) -> Option<f64> {
 struct Tracer<'a> {
     velocity: VelocityLattice<'a>,
     distance: Option<Lattice<'a>>,
+    cells: [usize; 3],
     per_cell: f64,
     order: Trace,
     /// The box that traces cannot leave: unbounded towards open sides.
@@ -197,6 +215,7 @@ impl<'a> Tracer<'a> {
         Self {
             velocity: VelocityLattice::new(flow.velocity),
             distance: flow.boundary.distance.as_ref().map(Lattice::cells),
+            cells: flow.grid.dims,
             per_cell: 1.0 / flow.grid.dx,
             order: flow.trace,
             low: bound(0, DVec3::ZERO, f64::NEG_INFINITY),
@@ -204,41 +223,68 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Where the flow takes the point `p`, with velocity `k1` there, in `dt` (backwards if negative), not
-    /// through solids.
+    /// Where the flow takes the point `p`, with velocity `k1` there, in `dt` (backwards if negative), relative to `p`.
     #[inline(always)]
-    fn follow(&self, p: DVec3, k1: DVec3, dt: f64) -> DVec3 {
+    fn displacement(&self, p: DVec3, k1: DVec3, dt: f64) -> DVec3 {
         let h = dt * self.per_cell;
         let k2 = self.velocity.linear(p + 0.5 * h * k1);
-        let end = match self.order {
-            Trace::Rk2 => p + h * k2,
+        match self.order {
+            Trace::Rk2 => h * k2,
             Trace::Rk3 => {
                 let k3 = self.velocity.linear(p + 0.75 * h * k2);
-                p + h / 9.0 * (2.0 * k1 + 3.0 * k2 + 4.0 * k3)
+                h / 9.0 * (2.0 * k1 + 3.0 * k2 + 4.0 * k3)
             }
-        };
-        let end = end.max(self.low).min(self.high);
-        match &self.distance {
-            Some(distance) => clip_at_solid(distance, p, end),
-            None => end,
         }
+    }
+
+    /// Where the samples of one row of a lattice come to lie, not through solids or closed sides.
+    ///
+    /// `displacements` are those of the cell centres; a face takes the mean of its two cells'.
+    fn ends(
+        &self,
+        lattice: &Lattice,
+        axis: Option<Axis>,
+        row: usize,
+        displacements: &[DVec3],
+    ) -> impl Iterator<Item = DVec3> {
+        let (dims, [nx, ny, nz]) = (lattice.dims(), self.cells);
+        let [j, k] = [row % dims[1], row / dims[1]];
+        let cells = |j: usize, k: usize| {
+            let start = nx * (j.min(ny - 1) + ny * k.min(nz - 1));
+            start..start + nx
+        };
+        let back = |along: Axis, index: usize| if axis == Some(along) { index.saturating_sub(1) } else { index };
+        let lower = &displacements[cells(back(Axis::Y, j), back(Axis::Z, k))];
+        let upper = &displacements[cells(j, k)];
+        let clearance = self.distance.map_or(&[][..], |distance| &distance.data()[cells(j, k)]);
+        let shift = (axis == Some(Axis::X)) as usize;
+        let start = DVec3::from(lattice.first()) + DVec3::new(0.0, j as f64, k as f64);
+        (0..dims[0]).map(move |i| {
+            let p = start + DVec3::X * i as f64;
+            let own = i.min(nx - 1);
+            let mean = 0.5 * (lower[i.saturating_sub(shift)] + upper[own]);
+            let end = (p + mean).max(self.low).min(self.high);
+            // Distance changes by at most one per cell, so most paths are too short to meet anything. The margin is
+            // from the cell centre to the sample, and from the end to the samples that its distance is made of.
+            match &self.distance {
+                Some(distance) if clearance[own] <= mean.abs().element_sum() + 0.5 + 3f64.sqrt() => {
+                    clip_at_solid(distance, p, end)
+                }
+                _ => end,
+            }
+        })
     }
 }
 
 /// Shorten the path from `p` to `end` to where it meets a solid, to first order in its length.
-#[inline(always)]
+#[inline(never)]
 fn clip_at_solid(distance: &Lattice, p: DVec3, end: DVec3) -> DVec3 {
     let at_end = distance.linear(end);
     if at_end >= 0.0 {
         return end;
     }
+    // A sample may itself lie inside (the centre of a cut face or cell): it may go a little deeper, not through.
     let at_start = distance.linear(p);
-    if at_start > 0.0 {
-        p + (end - p) * (at_start / (at_start - at_end))
-    } else if at_end < at_start {
-        // A sample inside the solid, heading further in.
-        p
-    } else {
-        end
-    }
+    let allowed = at_start.max(0.0) + SKIN;
+    p + (end - p) * (allowed / (at_start - at_end).max(allowed))
 }

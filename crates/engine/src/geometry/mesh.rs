@@ -1,7 +1,7 @@
 //! A closed surface of triangles, and what follows from it by the divergence theorem.
 //!
 //! Volume, centroid and inertia are sums over the signed tetrahedra that the triangles span with a
-//! point: exact for the polyhedron, whatever its shape. Only [`TriMesh::check`](super::check) makes
+//! point: exact for the polyhedron, whatever its shape. Only [`TriMesh::check`] makes
 //! sure that a mesh from outside is closed; nothing here looks for self-intersections.
 
 use super::Pose;

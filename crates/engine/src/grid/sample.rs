@@ -12,11 +12,24 @@ use glam::DVec3;
 #[derive(Clone, Copy)]
 pub struct Lattice<'a> {
     data: &'a [f64],
-    first: [f64; 3],
     dims: [usize; 3],
+    ranges: [Range; 3],
 }
 
-/// Where a coordinate falls among n samples: the index of the lower one, the step to the upper one, the fraction.
+/// The samples along one axis.
+#[derive(Clone, Copy)]
+struct Range {
+    /// Coordinate of the first sample.
+    first: f64,
+    /// Coordinate of the last sample, counted from the first.
+    last: f64,
+    /// The last sample that has one above it (0 if there is only one).
+    last_lower: usize,
+    /// From a sample to the one above it: 1, or 0 if there is only one.
+    step: usize,
+}
+
+/// Where a coordinate falls in a range: the sample below it, and the fraction on the way to the next.
 #[derive(Clone, Copy)]
 struct Place {
     index: usize,
@@ -24,24 +37,26 @@ struct Place {
     t: f64,
 }
 
-impl Place {
-    /// `x` counts from the first sample; beyond the ends it is held there.
+impl Range {
+    fn new(first: f64, n: usize) -> Self {
+        Self { first, last: (n - 1) as f64, last_lower: n.saturating_sub(2), step: (n > 1) as usize }
+    }
+
+    /// Beyond the ends a coordinate is held there.
     #[inline(always)]
-    fn new(x: f64, n: usize) -> Self {
-        if n == 1 {
-            return Self { index: 0, step: 0, t: 0.0 };
-        }
-        // `max` before `min`: a NaN becomes 0 and cannot index outside.
-        let x = x.max(0.0).min((n - 1) as f64);
-        let index = (x as usize).min(n - 2);
-        Self { index, step: 1, t: x - index as f64 }
+    fn place(&self, x: f64) -> Place {
+        // `max` before `min`: a NaN becomes 0 and cannot index outside. (A cast to i32 is one instruction.)
+        let x = (x - self.first).max(0.0).min(self.last);
+        let index = (x as i32 as usize).min(self.last_lower);
+        Place { index, step: self.step, t: x - index as i32 as f64 }
     }
 }
 
 impl<'a> Lattice<'a> {
     fn new(data: &'a [f64], dims: [usize; 3], first: [f64; 3]) -> Self {
         assert_eq!(data.len(), dims.iter().product::<usize>());
-        Self { data, first, dims }
+        assert!(dims.iter().all(|&n| n <= i32::MAX as usize));
+        Self { data, dims, ranges: [0, 1, 2].map(|a| Range::new(first[a], dims[a])) }
     }
 
     /// The samples of a cell field.
@@ -67,49 +82,51 @@ impl<'a> Lattice<'a> {
         self.data
     }
 
+    /// Number of samples along each axis.
+    pub fn dims(&self) -> [usize; 3] {
+        self.dims
+    }
+
     /// Where the first sample sits in index space.
     pub fn first(&self) -> [f64; 3] {
-        self.first
+        self.ranges.map(|range| range.first)
     }
 
     #[inline(always)]
-    fn places(&self, p: DVec3) -> [Place; 3] {
-        std::array::from_fn(|a| Place::new(p[a] - self.first[a], self.dims[a]))
+    fn place(&self, p: DVec3, a: usize) -> Place {
+        self.ranges[a].place(p[a])
     }
 
     /// The eight samples around a point, x fastest.
     #[inline(always)]
-    fn corners(&self, [x, y, z]: &[Place; 3]) -> [[f64; 2]; 4] {
+    fn corners(&self, x: Place, y: Place, z: Place) -> [f64; 8] {
         let [nx, ny, _] = self.dims;
-        let base = x.index + nx * (y.index + ny * z.index);
-        let pair = |offset: usize| {
-            let row = &self.data[base + offset..base + offset + x.step + 1];
-            [row[0], row[row.len() - 1]]
-        };
-        let (sy, sz) = (nx * y.step, nx * ny * z.step);
-        [pair(0), pair(sy), pair(sz), pair(sy + sz)]
+        let b = x.index + nx * (y.index + ny * z.index);
+        let (sx, sy, sz) = (x.step, nx * y.step, nx * ny * z.step);
+        let d = self.data;
+        [d[b], d[b + sx], d[b + sy], d[b + sy + sx], d[b + sz], d[b + sz + sx], d[b + sz + sy], d[b + sz + sy + sx]]
     }
 
     /// Trilinear interpolation.
     #[inline(always)]
     pub fn linear(&self, p: DVec3) -> f64 {
-        let places = self.places(p);
-        blend(&self.corners(&places), &places)
+        let (x, y, z) = (self.place(p, 0), self.place(p, 1), self.place(p, 2));
+        blend(&self.corners(x, y, z), x.t, y.t, z.t)
     }
 
     /// Trilinear interpolation, with the smallest and the largest of the eight values it blends.
     #[inline(always)]
     pub fn linear_with_range(&self, p: DVec3) -> (f64, f64, f64) {
-        let places = self.places(p);
-        let corners = self.corners(&places);
-        let low = corners.as_flattened().iter().fold(f64::INFINITY, |m, &v| m.min(v));
-        let high = corners.as_flattened().iter().fold(f64::NEG_INFINITY, |m, &v| m.max(v));
-        (blend(&corners, &places), low, high)
+        let (x, y, z) = (self.place(p, 0), self.place(p, 1), self.place(p, 2));
+        let c = self.corners(x, y, z);
+        let low = c[0].min(c[1]).min(c[2].min(c[3])).min(c[4].min(c[5]).min(c[6].min(c[7])));
+        let high = c[0].max(c[1]).max(c[2].max(c[3])).max(c[4].max(c[5]).max(c[6].max(c[7])));
+        (blend(&c, x.t, y.t, z.t), low, high)
     }
 
     /// Tensor-product cubic whose slopes are limited so that no new extrema appear.
     pub fn cubic(&self, p: DVec3) -> f64 {
-        let places = self.places(p);
+        let places = [self.place(p, 0), self.place(p, 1), self.place(p, 2)];
         // The four samples along each axis, held at the ends.
         let taps: [[usize; 4]; 3] = std::array::from_fn(|a| {
             let last = self.dims[a] - 1;
@@ -137,24 +154,28 @@ impl<'a> VelocityLattice<'a> {
     /// Trilinear interpolation of each component.
     #[inline(always)]
     pub fn linear(&self, p: DVec3) -> DVec3 {
-        // Along each axis two components sit on cell centres and one on faces.
-        let [x, y, z] = &self.0;
-        let centred = [0, 1, 2].map(|a| Place::new(p[a] - 0.5, self.0[(a + 1) % 3].dims[a]));
-        let on_faces = [0, 1, 2].map(|a| Place::new(p[a], self.0[a].dims[a]));
-        let at = |lattice: &Lattice, places: [Place; 3]| blend(&lattice.corners(&places), &places);
+        // Along each axis two components sit at cell centres and one on faces.
+        let [u, v, w] = &self.0;
+        let (xf, yf, zf) = (u.place(p, 0), v.place(p, 1), w.place(p, 2));
+        let (xc, yc, zc) = (v.place(p, 0), u.place(p, 1), u.place(p, 2));
         DVec3::new(
-            at(x, [on_faces[0], centred[1], centred[2]]),
-            at(y, [centred[0], on_faces[1], centred[2]]),
-            at(z, [centred[0], centred[1], on_faces[2]]),
+            blend(&u.corners(xf, yc, zc), xf.t, yc.t, zc.t),
+            blend(&v.corners(xc, yf, zc), xc.t, yf.t, zc.t),
+            blend(&w.corners(xc, yc, zf), xc.t, yc.t, zf.t),
         )
     }
 }
 
 #[inline(always)]
-fn blend(corners: &[[f64; 2]; 4], [x, y, z]: &[Place; 3]) -> f64 {
-    let mix = |[a, b]: [f64; 2], t: f64| a + t * (b - a);
-    let [a, b, c, d] = corners.map(|pair| mix(pair, x.t));
-    mix([mix([a, b], y.t), mix([c, d], y.t)], z.t)
+fn mix(a: f64, b: f64, t: f64) -> f64 {
+    t.mul_add(b - a, a)
+}
+
+#[inline(always)]
+fn blend(c: &[f64; 8], x: f64, y: f64, z: f64) -> f64 {
+    let low = mix(mix(c[0], c[1], x), mix(c[2], c[3], x), y);
+    let high = mix(mix(c[4], c[5], x), mix(c[6], c[7], x), y);
+    mix(low, high, z)
 }
 
 /// Hermite cubic between q[1] and q[2] with central slopes, set to zero where they disagree in

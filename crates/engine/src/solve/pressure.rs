@@ -62,12 +62,9 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<(SolveInfo, Vec<ClosedRegion>), SolveError> {
-        // On a worker thread from here on, so that small loops need not be handed over.
-        rayon::scope(|_| {
-            self.build(solver, faces, extra)?;
-            let info = self.iterate(solver, rhs, pressure, params)?;
-            Ok((info, self.regions.closed().to_vec()))
-        })
+        self.build(solver, faces, extra)?;
+        let info = self.iterate(solver, rhs, pressure, params)?;
+        Ok((info, self.regions.closed().to_vec()))
     }
 
     /// Set-up: take the coefficients.
@@ -77,14 +74,17 @@ impl PressureSolve {
         faces: &FaceField<f64>,
         extra: &CellField<f64>,
     ) -> Result<(), SolveError> {
-        self.laplacian.rebuild(faces, extra)?;
-        self.regions.rebuild(&self.laplacian);
-        match solver {
-            PressureSolver::Multigrid => self.multigrid.rebuild(faces, extra, self.laplacian.largest()),
-            PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
-            PressureSolver::Cg => {}
-        }
-        Ok(())
+        // On a worker thread from here on, so that small loops need not be handed over.
+        rayon::scope(|_| {
+            self.laplacian.rebuild(faces, extra)?;
+            self.regions.rebuild(&self.laplacian);
+            match solver {
+                PressureSolver::Multigrid => self.multigrid.rebuild(faces, extra, self.laplacian.largest()),
+                PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
+                PressureSolver::Cg => {}
+            }
+            Ok(())
+        })
     }
 
     /// Solve with the coefficients of the last [`build`](Self::build) for the same solver; see [`solve`](Self::solve).
@@ -95,16 +95,18 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
-        let b_norm = self.regions.measure(rhs).sqrt();
-        let Self { laplacian, regions, multigrid, single, cholesky, double } = self;
-        match solver {
-            PressureSolver::Multigrid => {
-                multigrid.normalise(b_norm);
-                run(laplacian, regions, multigrid, single, (rhs, b_norm), pressure, params)
+        rayon::scope(|_| {
+            let b_norm = self.regions.measure(rhs).sqrt();
+            let Self { laplacian, regions, multigrid, single, cholesky, double } = self;
+            match solver {
+                PressureSolver::Multigrid => {
+                    multigrid.normalise(b_norm);
+                    run(laplacian, regions, multigrid, single, (rhs, b_norm), pressure, params)
+                }
+                PressureSolver::Icpcg => run(laplacian, regions, cholesky, double, (rhs, b_norm), pressure, params),
+                PressureSolver::Cg => run(laplacian, regions, &mut Identity, double, (rhs, b_norm), pressure, params),
             }
-            PressureSolver::Icpcg => run(laplacian, regions, cholesky, double, (rhs, b_norm), pressure, params),
-            PressureSolver::Cg => run(laplacian, regions, &mut Identity, double, (rhs, b_norm), pressure, params),
-        }
+        })
     }
 
     /// Set `v` to zero where there is no unknown.
@@ -120,6 +122,7 @@ impl PressureSolve {
     /// Bytes held: coefficients and vectors.
     pub fn bytes(&self) -> usize {
         self.laplacian.bytes()
+            + self.regions.bytes()
             + self.multigrid.bytes()
             + self.single.bytes()
             + self.cholesky.bytes()

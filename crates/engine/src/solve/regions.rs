@@ -117,6 +117,12 @@ impl Regions {
         });
     }
 
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        let runs = size_of::<Run>() * self.runs.capacity() + 8 * (self.starts.capacity() + self.partial.capacity());
+        runs + 4 * (self.parent.capacity() + self.region.capacity())
+    }
+
     /// Means of `v` over the closed regions.
     fn find_means(&mut self, v: &[f64]) {
         self.means.clear();

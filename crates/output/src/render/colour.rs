@@ -55,7 +55,7 @@ pub fn hash01(x: u32, y: u32, z: u32) -> f32 {
 /// Point `n` of a sequence that fills the unit square evenly, shifted by a pixel's own offset.
 pub fn even_point(n: u32, offset: [f32; 2]) -> [f32; 2] {
     // Powers of the inverse of the plastic number, the root of x³ = x + 1.
-    let steps = [0.754_877_67f32, 0.569_840_3];
+    let steps = [0.754_877_7f32, 0.569_840_3];
     std::array::from_fn(|a| (offset[a] + steps[a] * n as f32).fract())
 }
 

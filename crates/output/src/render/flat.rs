@@ -161,8 +161,8 @@ impl<'a> Ink<'a> {
             paper: [linear([0.055, 0.075, 0.115]), linear([0.09, 0.115, 0.16])],
             thin: linear([0.16, 0.30, 0.46]),
             thick: smoke,
-            warm: linear([1.0, 0.62, 0.30]),
-            cool: linear([0.25, 0.66, 0.95]),
+            warm: linear([1.0, 0.70, 0.38]),
+            cool: linear([0.36, 0.70, 1.0]),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Ink<'a> {
         let ink = self.thin.lerp(self.thick, amount).lerp(tint * (0.25 + 0.75 * amount), 0.75 * turn.abs());
         let relief = 1.0 + (1.6 * (slope[1] - slope[0])).clamp(-0.35, 0.35);
         let up = (at[1] / self.plane.dims[1] as f32).clamp(0.0, 1.0);
-        let paper = self.paper[0].lerp(self.paper[1], up) + 0.05 * turn.abs() * tint;
+        let paper = self.paper[0].lerp(self.paper[1], up) + 0.02 * turn.abs() * tint;
         paper.lerp(1.15 * ink * relief, amount)
     }
 }
@@ -235,7 +235,7 @@ impl Cutout {
         // The blurred cover is a hill with the solid on top; light from the upper left shades its slopes.
         let slope_x = at(x + 1, y) - at(x.saturating_sub(1), y);
         let slope_y = at(x, y + 1) - at(x, y.saturating_sub(1));
-        let shade = 1.0 + (0.5 * self.bevel * -(slope_x + slope_y)).clamp(-0.55, 0.55) * -1.0;
+        let shade = 1.0 + (0.5 * self.bevel * (slope_x + slope_y)).clamp(-0.55, 0.55);
         let edge = 1.0 - 0.35 * (2.0 * (1.0 - self.soft[n])).min(1.0).powi(2);
         let solid = 0.55 * self.fill * shade * edge;
         let shadowed = under * (1.0 - 0.45 * self.shadow[n]);

@@ -19,7 +19,7 @@ const MAX_CELLS: usize = 3_000_000;
 /// Optical depth of a cell filled by a solid.
 const SOLID_DEPTH: f32 = 4.0;
 /// Extinction as it appears to light that has been scattered once or more, and how strong that light is [W13].
-const SOFTENED: [(f32, f32); 2] = [(0.42, 0.55), (0.14, 0.35)];
+const SOFTENED: [(f32, f32); 2] = [(0.42, 0.45), (0.14, 0.2)];
 
 /// Light in the domain.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl LightField {
         let sky_depths = depths.split_off(lights);
         let sky = coarse.fill(|at| {
             let n = coarse.index(at);
-            sky_depths.iter().map(|d| (-0.6 * d[n]).exp()).sum::<f32>() / sky_depths.len() as f32
+            sky_depths.iter().map(|d| (-0.8 * d[n]).exp()).sum::<f32>() / sky_depths.len() as f32
         });
         // Beyond the border the sky is open: repeat the outermost value there rather than darkness.
         let sky = extend_border(&coarse, sky);
@@ -69,7 +69,7 @@ impl LightField {
             Vec4::new((-key).exp(), softened, (-depths[1][n]).exp(), coarse.sample(&sky, lattice.centre(at)))
         });
         let inside = extend_border(&lattice, inside);
-        let key_depth = depths.swap_remove(if lights == 3 { 2 } else { 0 });
+        let key_depth = extend_border(&lattice, depths.swap_remove(if lights == 3 { 2 } else { 0 }));
         Self { lattice, inside, key_depth }
     }
 
@@ -77,11 +77,7 @@ impl LightField {
     pub fn key_through_smoke(&self, point: Vec3A, toward_light: Vec3A) -> f32 {
         let ray = Ray { origin: point, direction: toward_light };
         match ray.clip(self.lattice.origin, self.lattice.upper()) {
-            // A little inwards, where the border's zeros do not reach.
-            Some((enter, exit)) => {
-                let at = ray.at((enter + 0.5 * self.lattice.cell).min(exit));
-                (-self.lattice.sample(&self.key_depth, at)).exp()
-            }
+            Some((enter, _)) => (-self.lattice.sample(&self.key_depth, ray.at(enter))).exp(),
             None => 1.0,
         }
     }
@@ -214,7 +210,8 @@ mod tests {
         Lattice { dims: [16, 20, 12], cell: 0.25, origin: Vec3A::ZERO }
     }
 
-    /// In uniform smoke, τ is extinction times the distance to where the light enters; here through the top.
+    /// In uniform smoke, τ is extinction times the distance to where the light enters; here through the top, in cells
+    /// that the sides do not reach.
     #[test]
     fn uniform_smoke_dims_with_depth() {
         let lattice = lattice();
@@ -222,7 +219,7 @@ mod tests {
         let none = vec![0.0; lattice.len()];
         let direction = Vec3A::new(0.3, 1.0, -0.2).normalize();
         let depth = sweep(&lattice, &extinction, &none, direction);
-        for j in 10..20 {
+        for j in 15..20 {
             // From the cell's centre to the centre of the padding above, whose extinction is zero.
             let exact = 2.0 * 0.25 * (20 - j) as f32 / direction.y - 0.25 / direction.y;
             let found = depth[lattice.index([8, j, 6])];

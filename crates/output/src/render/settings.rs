@@ -90,7 +90,7 @@ pub struct SmokeLook {
     /// Colour of the scattered light.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: [f32; 3],
-    /// Extinction of smoke of density 1, 1/m. Default: the domain's smallest width has optical depth 40.
+    /// Extinction of smoke of density 1, 1/m. Default: the domain's smallest width has optical depth 45.
     #[schemars(range(min = 0.0, max = 1e12))]
     pub extinction: Option<f32>,
     /// −1 scatters all light back, 0 evenly, 1 all forward.
@@ -128,11 +128,11 @@ impl Default for RenderSettings {
             rim: Light {
                 direction: DVec3::new(0.75, 0.45, -0.8),
                 colour: [0.72, 0.84, 1.0],
-                strength: 1.3,
+                strength: 1.1,
                 softness: 6.0,
             },
             sky: [0.62, 0.73, 0.9],
-            sky_strength: 0.5,
+            sky_strength: 0.34,
             smoke: SmokeLook::default(),
             backdrop: Backdrop::default(),
             solids: vec![
@@ -156,13 +156,13 @@ impl Default for CameraSettings {
 
 impl Default for Light {
     fn default() -> Self {
-        Self { direction: DVec3::new(-0.75, 1.0, 0.55), colour: [1.0, 0.95, 0.88], strength: 2.6, softness: 4.0 }
+        Self { direction: DVec3::new(-0.85, 1.0, 0.2), colour: [1.0, 0.95, 0.88], strength: 3.1, softness: 4.0 }
     }
 }
 
 impl Default for SmokeLook {
     fn default() -> Self {
-        Self { colour: [0.97, 0.97, 0.98], extinction: None, anisotropy: 0.25, glow: 0.0, glow_scale: 1.0 }
+        Self { colour: [0.97, 0.97, 0.98], extinction: None, anisotropy: 0.35, glow: 0.0, glow_scale: 1.0 }
     }
 }
 

@@ -10,9 +10,11 @@ use glam::Vec3A;
 /// Rays towards the sky for each ray that meets a surface.
 const SKY_RAYS: u32 = 4;
 /// Rays towards the key light for the same.
-const KEY_RAYS: u32 = 2;
+const KEY_RAYS: u32 = 3;
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
 const DIFFUSE: f32 = 0.5;
+/// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.
+const SKY_MEAN: f32 = 0.65 + 0.35 * 2.0 / 3.0;
 
 /// A light, ready for use.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,8 @@ pub struct Surfaces {
     skin: f32,
     /// Size of the domain, m: how far sky occlusion reaches.
     reach: f32,
+    /// A ball around all solids.
+    ball: (Vec3A, f32),
     /// Where the pool of light on the ground is.
     pool: Vec3A,
 }
@@ -71,6 +75,7 @@ pub struct Surfaces {
 impl Surfaces {
     pub fn new(solids: Solids, settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
         let reach = (high - low).max_element();
+        let ball = solids.ball();
         let fallback = vec![Vec3A::splat(0.5)];
         let palette: Vec<Vec3A> = settings.solids.iter().map(|&c| linear(c)).collect();
         Self {
@@ -82,6 +87,7 @@ impl Surfaces {
             ground: settings.backdrop.ground.then_some(low.y),
             skin: 2e-4 * reach,
             reach,
+            ball,
             pool: Vec3A::new(0.5 * (low.x + high.x), low.y, 0.5 * (low.z + high.z)),
         }
     }
@@ -121,14 +127,28 @@ impl Surfaces {
     /// How bright the ground is at a point, relative to open ground.
     pub fn shade_ground(&self, point: Vec3A, field: &LightField, place: Place) -> Vec3A {
         let start = point + self.skin * Vec3A::Y;
-        let key = self.key_visibility(start, Vec3A::Y, place) * field.key_through_smoke(start, self.key.toward);
+        // Most of the ground is too far from all solids for any of them to matter.
+        let (centre, radius) = self.ball;
+        let to_ball = centre - point;
+        let along = to_ball.dot(self.key.toward);
+        let beside = (to_ball - along * self.key.toward).length();
+        let may_shadow = along > -radius && beside < radius + self.key.radius * along.max(0.0);
+        let may_hide_sky = radius * radius > 0.004 * to_ball.length_squared();
+
+        let seen = if may_shadow { self.key_visibility(start, Vec3A::Y, place) } else { 1.0 };
+        let key = seen * field.key_through_smoke(start, self.key.toward);
         let open = field.sky_through_smoke(start);
         let key_light = DIFFUSE * self.key.light * self.key.toward.y.max(0.05);
-        let full_sky = self.sky * self.open_sky(Vec3A::Y);
-        let sky = self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place) * open;
+        let full_sky = self.sky * SKY_MEAN;
+        let sky = match may_hide_sky {
+            true => self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place) * open,
+            false => self.sky * (SKY_MEAN * open),
+        };
         let away = (point - self.pool).length_squared() / (self.reach * self.reach);
         let pool = 1.0 + 0.25 * (-1.5 * away).exp();
-        (key_light * key + sky) / (key_light + full_sky) * pool
+        // Light from the walls of the studio keeps shadows from going black.
+        let fill = 0.18 * key_light;
+        (key_light * key + sky + fill) / (key_light + full_sky + fill) * pool
     }
 
     /// Part of the key light's disc that no solid hides.

@@ -1,13 +1,13 @@
 //! The picture of a three-dimensional frame: a few rays per pixel through smoke to solids, ground or backdrop.
 
 use super::backdrop::Sweep;
-use super::bvh::Solids;
+use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, heat, linear, to_bytes};
 use super::light::LightField;
 use super::settings::RenderSettings;
 use super::shade::{Lamp, Place, Surfaces};
-use super::volume::{Lattice, Smoke};
+use super::volume::{Block, Lattice, Smoke};
 use crate::frame::Frame;
 use crate::picture::Image;
 use bathtub_engine::grid::Grid;
@@ -15,13 +15,16 @@ use glam::Vec3A;
 use rayon::prelude::*;
 
 /// Optical depth of smoke of density 1 across the domain, where the settings leave the extinction open.
-const DEFAULT_DEPTH: f32 = 40.0;
+const DEFAULT_DEPTH: f32 = 45.0;
 /// Cells of the density that a picture may use.
 const MAX_FINE_CELLS: f32 = 24e6;
-/// Length of a step through the smoke, cells of the simulation.
-const STEP: f32 = 0.8;
+/// Length of a step through the smoke, cells of the simulation, where one ray per pixel goes through it and where
+/// several do.
+const STEPS: [f32; 2] = [0.6, 1.2];
+/// Cells that cover fewer pixels than this need more than one ray per pixel.
+const SMOOTH_PIXELS: f32 = 2.0;
 /// Below this, what is behind the smoke no longer shows.
-const OPAQUE: f32 = 4e-3;
+const OPAQUE: f32 = 0.015;
 /// Room temperature, K.
 const AMBIENT: f32 = 293.0;
 
@@ -33,13 +36,45 @@ pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
     let samples = settings.samples.max(1);
     let mut image = Image::new(width, height);
     image.pixels.par_chunks_mut(3 * width as usize).enumerate().for_each(|(y, row)| {
+        let mut sights = Vec::with_capacity(samples as usize);
         for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
             let (x, y) = (x as u32, y as u32);
-            let light: Vec3A = (0..samples).map(|sample| stage.trace(&camera, x, y, sample, samples)).sum();
-            pixel.copy_from_slice(&to_bytes(light * (settings.exposure / samples as f32), x, y));
+            sights.clear();
+            sights.extend((0..samples).map(|sample| stage.look(&camera, x, y, sample, samples)));
+            let light = stage.pixel(&sights, x, y);
+            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x, y));
         }
     });
     image
+}
+
+/// What one of a pixel's rays meets, smoke aside.
+#[derive(Clone, Copy)]
+struct Sight {
+    ray: Ray,
+    /// Where in the picture, pixels.
+    at: [f32; 2],
+    target: Target,
+    /// Distance to it, m.
+    distance: f32,
+}
+
+#[derive(Clone, Copy)]
+enum Target {
+    Solid(Hit),
+    Ground,
+    Backdrop,
+}
+
+impl Target {
+    /// Which thing it is; rays of one pixel that meet the same need not be treated apart.
+    fn kind(&self) -> usize {
+        match self {
+            Target::Backdrop => 0,
+            Target::Ground => 1,
+            Target::Solid(hit) => 2 + hit.body,
+        }
+    }
 }
 
 /// Everything that a ray may meet.
@@ -50,8 +85,10 @@ struct Stage {
     sweep: Sweep,
     /// Extinction of density 1, 1/m.
     extinction: f32,
-    /// Length of a step, m.
+    /// Length of a step, m; the same for all pixels, because brightness depends on it a little.
     step: f32,
+    /// Whether smoke is smooth enough for one ray per pixel.
+    smooth: bool,
     smoke_colour: Vec3A,
     anisotropy: f32,
     glow: Option<Glow>,
@@ -75,6 +112,7 @@ impl Stage {
         let sigma = lattice.fill(|at| frame.density[at].max(0.0) * extinction);
         let solids = Solids::new(&frame.surfaces);
         let field = LightField::new(lattice, sigma, &solids, settings);
+        let smooth = cell_pixels(grid, camera) > SMOOTH_PIXELS;
         let look = &settings.smoke;
         let glow = (look.glow > 0.0).then(|| Glow {
             lattice,
@@ -88,40 +126,65 @@ impl Stage {
             surfaces: Surfaces::new(solids, settings, lattice.origin, lattice.upper()),
             sweep: Sweep::new(&settings.backdrop, camera.size),
             extinction,
-            step: STEP * lattice.cell,
+            step: STEPS[usize::from(!smooth)] * lattice.cell,
+            smooth,
             smoke_colour: linear(look.colour),
             anisotropy: look.anisotropy.clamp(-0.9, 0.9),
             glow,
         }
     }
 
-    /// Light along one of a pixel's rays.
-    fn trace(&self, camera: &Camera, x: u32, y: u32, sample: u32, samples: u32) -> Vec3A {
-        // Each ray of a pixel has its own part of the pixel and of the first step.
-        let part = (sample as f32 + 0.5) / samples as f32;
-        let [sx, sy] = [part, (0.5 + 0.618_034 * sample as f32).fract()];
-        let (px, py) = (x as f32 + sx, y as f32 + sy);
-        let ray = camera.ray(px, py);
-        let place = Place { sample, noise: [hash01(x, y, 1), hash01(x, y, 2)] };
-        let jitter = (hash01(x, y, 3) + (0.5 + 0.754_877_7 * sample as f32)).fract();
-
-        let hit = self.surfaces.solids.nearest(&ray, f32::INFINITY);
+    /// Send one of a pixel's rays; each has its own part of the pixel.
+    fn look(&self, camera: &Camera, x: u32, y: u32, sample: u32, samples: u32) -> Sight {
+        let part = [(sample as f32 + 0.5) / samples as f32, (0.5 + 0.618_034 * sample as f32).fract()];
+        let at = [x as f32 + part[0], y as f32 + part[1]];
+        let ray = camera.ray(at[0], at[1]);
         let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
-        let solid_at = hit.map_or(f32::INFINITY, |h| h.t);
-        let ground_at = ground.unwrap_or(f32::INFINITY);
-        let (mut light, clear) = self.march(&ray, solid_at.min(ground_at), jitter);
-        if clear > 0.0 {
-            light += clear
-                * match hit {
-                    Some(hit) if solid_at < ground_at => self.surfaces.shade_solid(&ray, &hit, &self.field, place),
-                    _ if ground_at < f32::INFINITY => {
-                        let point = ray.at(ground_at);
-                        self.sweep.at(px, py) * self.surfaces.shade_ground(point, &self.field, place)
-                    }
-                    _ => self.sweep.at(px, py),
-                };
+        let ground = ground.unwrap_or(f32::INFINITY);
+        let (target, distance) = match self.surfaces.solids.nearest(&ray, ground) {
+            Some(hit) => (Target::Solid(hit), hit.t),
+            None if ground < f32::INFINITY => (Target::Ground, ground),
+            None => (Target::Backdrop, f32::INFINITY),
+        };
+        Sight { ray, at, target, distance }
+    }
+
+    /// Light of a pixel, given what its rays meet.
+    fn pixel(&self, sights: &[Sight], x: u32, y: u32) -> Vec3A {
+        let noise = [hash01(x, y, 1), hash01(x, y, 2)];
+        let place = |sample: usize| Place { sample: sample as u32, noise };
+        let mean = 1.0 / sights.len() as f32;
+        let first = sights[0];
+        let alike = |s: &Sight| s.target.kind() == first.target.kind();
+        if self.smooth && sights.iter().all(alike) {
+            // One ray through the smoke serves all.
+            let jitter = (0.754_877_7 * x as f32 + 0.569_840_3 * y as f32).fract();
+            let (light, clear) = self.march(&first.ray, first.distance, jitter);
+            if clear == 0.0 {
+                return light;
+            }
+            let behind: Vec3A = sights.iter().enumerate().map(|(n, s)| self.shade(s, place(n))).sum();
+            return light + clear * mean * behind;
         }
-        light
+        let each = sights.iter().enumerate().map(|(n, sight)| {
+            let jitter = (noise[0] + 0.754_877_7 * n as f32).fract();
+            let (light, clear) = self.march(&sight.ray, sight.distance, jitter);
+            if clear == 0.0 { light } else { light + clear * self.shade(sight, place(n)) }
+        });
+        mean * each.sum::<Vec3A>()
+    }
+
+    /// Light of what a ray meets behind the smoke.
+    fn shade(&self, sight: &Sight, place: Place) -> Vec3A {
+        let backdrop = self.sweep.at(sight.at[0], sight.at[1]);
+        match &sight.target {
+            Target::Solid(hit) => self.surfaces.shade_solid(&sight.ray, hit, &self.field, place),
+            Target::Ground => {
+                let point = sight.ray.at(sight.distance);
+                backdrop * self.surfaces.shade_ground(point, &self.field, place)
+            }
+            Target::Backdrop => backdrop,
+        }
     }
 
     /// Light that the smoke sends along the ray up to distance `limit`, and how clear it leaves what is behind.
@@ -130,34 +193,47 @@ impl Stage {
         let Some((near, far)) = ray.clip(lattice.origin, lattice.upper()) else {
             return (Vec3A::ZERO, 1.0);
         };
-        let far = far.min(limit);
+        let (far, step) = (far.min(limit), self.step);
         let inverse = ray.direction.recip();
         let lights = self.phased_lights(ray);
 
         let (mut light, mut clear) = (Vec3A::ZERO, 1.0);
+        let mut source = Vec3A::ZERO;
+        // Light changes little from step to step: it is looked up at every other.
+        let mut source_is_due = true;
+        let mut smoky_until = near;
         let mut n = 0.0;
         loop {
-            let t = near + (n + jitter) * self.step;
+            let t = near + (n + jitter) * step;
             if t >= far {
                 break;
             }
             let point = ray.at(t);
-            if let Some(exit) = self.smoke.empty_until(ray, inverse, point) {
-                n = (n + 1.0).max(((exit - near) / self.step - jitter).ceil());
-                continue;
+            if t >= smoky_until {
+                match self.smoke.block(ray, inverse, point) {
+                    Block::Empty { until } => {
+                        n = (n + 1.0).max(((until - near) / step - jitter).ceil());
+                        source_is_due = true;
+                        continue;
+                    }
+                    Block::Smoky { until } => smoky_until = until,
+                }
             }
             n += 1.0;
             let density = lattice.sample(&self.smoke.density, point);
             if density < 1e-4 {
                 continue;
             }
-            let passed = (-self.extinction * density * self.step).exp();
-            let arriving = self.field.lattice.sample(&self.field.inside, point);
-            let [key, soft, rim, sky] = lights;
-            let mut source = key * arriving.x + soft * arriving.y + rim * arriving.z + sky * arriving.w;
-            if let Some(glow) = &self.glow {
-                source += glow.at(point);
+            if source_is_due {
+                let arriving = self.field.lattice.sample(&self.field.inside, point);
+                let [key, soft, rim, sky] = lights;
+                source = key * arriving.x + soft * arriving.y + rim * arriving.z + sky * arriving.w;
+                if let Some(glow) = &self.glow {
+                    source += glow.at(point);
+                }
             }
+            source_is_due = !source_is_due;
+            let passed = (-self.extinction * density * step).exp();
             light += clear * (1.0 - passed) * source;
             clear *= passed;
             if clear < OPAQUE {
@@ -177,10 +253,10 @@ impl Stage {
         let g = self.anisotropy;
         let Surfaces { key, rim, sky, .. } = &self.surfaces;
         [
-            self.smoke_colour * key.light * (0.62 * phase(key, g)),
+            self.smoke_colour * key.light * (0.40 * phase(key, g)),
             // Each scattering takes a little of the colour, and most of the direction.
-            self.smoke_colour * self.smoke_colour * key.light * (0.5 * phase(key, 0.35 * g)),
-            self.smoke_colour * rim.light * (0.5 * phase(rim, g)),
+            self.smoke_colour * self.smoke_colour * key.light * (0.24 * phase(key, 0.35 * g)),
+            self.smoke_colour * rim.light * (0.32 * phase(rim, g)),
             self.smoke_colour * *sky,
         ]
     }
@@ -194,10 +270,91 @@ impl Glow {
     }
 }
 
+/// Pixels that a cell in the middle of the domain covers.
+fn cell_pixels(grid: &Grid, camera: &Camera) -> f32 {
+    let middle = (0.5 * (grid.origin + grid.upper())).as_vec3a();
+    grid.dx as f32 / camera.pixel_at(middle)
+}
+
 /// How much finer than the simulation the density must be so that its cells cover about three pixels.
 fn refinement(grid: &Grid, camera: &Camera) -> usize {
-    let middle = (0.5 * (grid.origin + grid.upper())).as_vec3a();
-    let pixels = grid.dx as f32 / camera.pixel_at(middle);
     let affordable = (MAX_FINE_CELLS / grid.cells() as f32).cbrt();
-    ((pixels / 3.0).min(affordable) as usize).clamp(1, 4)
+    ((cell_pixels(grid, camera) / 3.0).min(affordable) as usize).clamp(1, 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Backdrop;
+    use super::*;
+    use crate::frame::Surface;
+    use bathtub_engine::geometry::TriMesh;
+    use bathtub_engine::grid::CellField;
+    use glam::DVec3;
+
+    /// A ball of smoke of radius `smoke` and, if asked for, a tetrahedron of edge 0.5, in a unit cube.
+    fn frame(smoke: f64, with_solid: bool) -> Frame {
+        let grid = Grid::new([16, 16, 16], 1.0 / 16.0, DVec3::ZERO);
+        let mut density = CellField::new(&grid, 0.0);
+        for (n, d) in density.data.iter_mut().enumerate() {
+            let r = (grid.cell_centre(grid.cell_at(n)) - 0.5).length();
+            *d = if r < smoke { 1.0 } else { 0.0 };
+        }
+        let corner = DVec3::splat(0.3);
+        let vertices = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|v| corner + 0.5 * v).to_vec();
+        let triangles = vec![[0, 2, 1], [0, 3, 2], [0, 1, 3], [1, 2, 3]];
+        let surface = Surface { name: "tet".into(), mesh: TriMesh { vertices, triangles }, moves: false };
+        let surfaces = if with_solid { vec![surface] } else { vec![] };
+        let (temperature, velocity) = (CellField::new(&grid, 0.0), CellField::new(&grid, [0.0; 3]));
+        Frame { index: 0, time: 0.0, grid, density, temperature, velocity, surfaces }
+    }
+
+    fn settings() -> RenderSettings {
+        let backdrop = Backdrop { ground: false, ..Default::default() };
+        RenderSettings { size: Some([64, 64]), backdrop, ..Default::default() }
+    }
+
+    fn middle(image: &Image) -> [u8; 3] {
+        let at = 3 * (32 + 64 * 32);
+        image.pixels[at..at + 3].try_into().unwrap()
+    }
+
+    #[test]
+    fn the_same_pixels_on_any_number_of_threads() {
+        let frame = frame(0.3, true);
+        let settings = RenderSettings { size: Some([64, 64]), ..Default::default() };
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| render(&frame, &settings))
+        };
+        assert_eq!(on(1), on(2));
+    }
+
+    #[test]
+    fn smoke_is_bright_before_a_dark_backdrop_and_ends_at_its_edge() {
+        let [empty, smoky] = [0.0, 0.3].map(|r| render(&frame(r, false), &settings()));
+        assert!(middle(&smoky)[1] > middle(&empty)[1] + 60);
+        assert_eq!(smoky.pixels[..30], empty.pixels[..30], "the corner shows the backdrop only");
+    }
+
+    #[test]
+    fn a_solid_shows_its_colour_and_thick_smoke_hides_it() {
+        let red = RenderSettings { solids: vec![[0.9, 0.1, 0.1]], ..settings() };
+        let bare = middle(&render(&frame(0.0, true), &red));
+        assert!(bare[0] > bare[2] + 25, "{bare:?}");
+        let hidden = middle(&render(&frame(0.49, true), &red));
+        assert!(hidden[0].abs_diff(hidden[2]) < 25, "{hidden:?}");
+    }
+
+    /// The light side of a ball of smoke is brighter than the far side: it shadows itself.
+    #[test]
+    fn smoke_shadows_itself() {
+        let mut lit = settings();
+        lit.camera.azimuth = 0.0;
+        lit.camera.elevation = 0.0;
+        lit.rim.strength = 0.0;
+        lit.key.direction = DVec3::NEG_X;
+        let image = render(&frame(0.4, false), &lit);
+        let at = |x: usize| i32::from(image.pixels[3 * (x + 64 * 32) + 1]);
+        assert!(at(20) > at(44) + 25, "{} {}", at(20), at(44));
+    }
 }

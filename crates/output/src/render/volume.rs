@@ -71,14 +71,19 @@ impl Lattice {
     }
 
     /// Linear interpolation at a point; outside the box, the value at its border.
+    #[inline]
     pub fn sample<T: Sample>(&self, values: &[T], point: Vec3A) -> T {
         let most = Vec3A::from(self.dims.map(|n| n as f32 + 0.999));
-        let q = ((point - self.origin) / self.cell + 0.5).clamp(Vec3A::ZERO, most);
-        let low = q.floor();
-        let f = q - low;
+        let q = ((point - self.origin) * self.cell.recip() + 0.5).clamp(Vec3A::ZERO, most);
+        // Nothing is negative here, so casting rounds down.
+        let low = q.to_array().map(|c| c as i32);
+        let f = q - Vec3A::from(low.map(|c| c as f32));
         let [_, sy, sz] = self.strides();
-        let at = low.x as usize + low.y as usize * sy + low.z as usize * sz;
-        let line = |at: usize| values[at] + (values[at + 1] - values[at]) * f.x;
+        let at = low[0] as usize + low[1] as usize * sy + low[2] as usize * sz;
+        let line = |at: usize| {
+            let pair = &values[at..at + 2];
+            pair[0] + (pair[1] - pair[0]) * f.x
+        };
         let plane = |at: usize| {
             let (a, b) = (line(at), line(at + sy));
             a + (b - a) * f.y
@@ -118,7 +123,8 @@ pub struct Smoke {
     pub lattice: Lattice,
     pub density: Vec<f32>,
     blocks: [usize; 3],
-    occupied: Vec<bool>,
+    /// Of each block, how many blocks away the nearest with smoke is, along the axis where it is farthest.
+    distance: Vec<u8>,
 }
 
 impl Smoke {
@@ -135,7 +141,7 @@ impl Smoke {
         // A block is occupied if any cell in it or next to it is: interpolation reaches one cell further.
         let blocks = lattice.dims.map(|n| n.div_ceil(BLOCK));
         let strides = lattice.strides();
-        let occupied = (0..blocks.iter().product())
+        let occupied: Vec<bool> = (0..blocks.iter().product())
             .into_par_iter()
             .map(|b: usize| {
                 let block = [b % blocks[0], b / blocks[0] % blocks[1], b / (blocks[0] * blocks[1])];
@@ -148,23 +154,54 @@ impl Smoke {
                 })
             })
             .collect();
-        Self { lattice, density, blocks, occupied }
+        let distance = distances(blocks, &occupied);
+        Self { lattice, density, blocks, distance }
     }
 
-    /// If the point is in an empty block, the distance along the ray to where it leaves the block.
-    pub fn empty_until(&self, ray: &Ray, inverse: Vec3A, point: Vec3A) -> Option<f32> {
+    /// What the ray passes through at a point of it.
+    #[inline]
+    pub fn block(&self, ray: &Ray, inverse: Vec3A, point: Vec3A) -> Block {
         let edge = self.lattice.cell * BLOCK as f32;
-        let q = ((point - self.lattice.origin) / edge).floor();
         let last = Vec3A::from(self.blocks.map(|n| n as f32 - 1.0));
-        let q = q.clamp(Vec3A::ZERO, last);
-        let index = q.x as usize + self.blocks[0] * (q.y as usize + self.blocks[1] * q.z as usize);
-        if self.occupied[index] {
-            return None;
-        }
-        let low = self.lattice.origin + q * edge;
-        let far = ((low - ray.origin) * inverse).max((low + edge - ray.origin) * inverse);
-        Some(far.min_element())
+        let q = ((point - self.lattice.origin) * edge.recip()).clamp(Vec3A::ZERO, last).to_array().map(|c| c as i32);
+        let index = q[0] as usize + self.blocks[0] * (q[1] as usize + self.blocks[1] * q[2] as usize);
+        let empty = f32::from(self.distance[index]);
+        // All blocks nearer than that are empty and form a cube; otherwise the cube is this block.
+        let q = Vec3A::from(q.map(|c| c as f32));
+        let reach = empty.max(1.0);
+        let low = self.lattice.origin + (q - (reach - 1.0)) * edge;
+        let high = self.lattice.origin + (q + reach) * edge;
+        let far = ((low - ray.origin) * inverse).max((high - ray.origin) * inverse);
+        let until = far.min_element();
+        if empty > 0.0 { Block::Empty { until } } else { Block::Smoky { until } }
     }
+}
+
+/// A stretch of a ray.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Block {
+    /// No smoke up to this distance along the ray.
+    Empty { until: f32 },
+    /// There may be smoke up to this distance.
+    Smoky { until: f32 },
+}
+
+/// Distance of each block to the nearest occupied one, along the axis where it is farthest; at most 255.
+fn distances(blocks: [usize; 3], occupied: &[bool]) -> Vec<u8> {
+    let mut distance: Vec<u8> = occupied.iter().map(|&o| if o { 0 } else { u8::MAX }).collect();
+    let strides = [1, blocks[0], blocks[0] * blocks[1]];
+    // The largest of three differences, least over all blocks: one axis after the other, each over all pairs of a row.
+    for axis in 0..3 {
+        let (n, stride) = (blocks[axis], strides[axis]);
+        for first in (0..distance.len()).filter(|b| b / stride % n == 0) {
+            let row: Vec<u8> = (0..n).map(|m| distance[first + m * stride]).collect();
+            for m in 0..n {
+                let through = |k: usize| row[k].max(m.abs_diff(k).min(255) as u8);
+                distance[first + m * stride] = (0..n).map(through).min().unwrap_or(u8::MAX);
+            }
+        }
+    }
+    distance
 }
 
 /// Cubic resampling, one axis after the other.
@@ -241,10 +278,11 @@ mod tests {
         field[[20, 4, 4]] = 1.0;
         let smoke = Smoke::new(&grid, &field, 1);
         let ray = Ray { origin: Vec3A::new(-1.0, 4.0, 4.0), direction: Vec3A::X };
-        let at = |x: f32| smoke.empty_until(&ray, ray.direction.recip(), Vec3A::new(x, 4.0, 4.0));
-        assert_eq!(at(1.0), Some(9.0));
-        assert_eq!(at(20.0), None);
-        assert_eq!(at(30.0), Some(33.0));
+        let at = |x: f32| smoke.block(&ray, ray.direction.recip(), Vec3A::new(x, 4.0, 4.0));
+        assert_eq!(at(1.0), Block::Empty { until: 17.0 }, "both empty blocks at once");
+        assert_eq!(at(9.0), Block::Empty { until: 17.0 });
+        assert_eq!(at(20.0), Block::Smoky { until: 25.0 });
+        assert_eq!(at(30.0), Block::Empty { until: 33.0 });
     }
 
     #[test]

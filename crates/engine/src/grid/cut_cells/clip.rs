@@ -145,15 +145,20 @@ impl Polygon {
         }
         let mut below = Polygon::EMPTY;
         let mut above = Polygon::EMPTY;
-        for (p, q) in self.edges() {
-            let side = if p[axis] < level { &mut below } else { &mut above };
-            side.push(*p);
-            let (low, high) = if p[axis] < q[axis] { (p, q) } else { (q, p) };
-            if low[axis] < level && high[axis] >= level {
-                let new = intersect(low, high, axis, plane);
+        let mut p = &self.points[self.len - 1];
+        for q in &self.points[..self.len] {
+            let (from, to) = (p[axis] < level, q[axis] < level);
+            if from != to {
+                let new = if from { intersect(p, q, axis, plane) } else { intersect(q, p, axis, plane) };
                 below.push(new);
                 above.push(new);
             }
+            if to {
+                below.push(*q)
+            } else {
+                above.push(*q)
+            }
+            p = q;
         }
         below.close();
         above.close();
@@ -161,13 +166,15 @@ impl Polygon {
         below
     }
 
-    fn edges(&self) -> impl Iterator<Item = (&[f64; 3], &[f64; 3])> {
-        let points = &self.points[..self.len];
-        points.iter().zip(points.iter().cycle().skip(1))
-    }
-
     fn crossings(&self, axis: usize, level: f64) -> usize {
-        self.edges().filter(|(p, q)| (p[axis] < level) != (q[axis] < level)).count()
+        let mut before = self.points[self.len - 1][axis] < level;
+        let mut crossings = 0;
+        for point in &self.points[..self.len] {
+            let below = point[axis] < level;
+            crossings += usize::from(below != before);
+            before = below;
+        }
+        crossings
     }
 
     /// Add a corner unless it is the last one again.

@@ -28,7 +28,6 @@ pub use from_distance::open_from_distance;
 
 use super::{Axis, CellField, FaceField, Grid};
 use crate::geometry::TriMesh;
-use clip::Piece;
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -56,21 +55,27 @@ pub struct CutPolygon {
 pub struct BodyCut {
     /// Sorted by cell, then triangle.
     pub polygons: Vec<CutPolygon>,
-    /// The cells that the fields below cover; everything else is free of this body.
-    pub range: CellRange,
-    /// The solid's share of each face in `range`, in \[0, 1\].
-    pub solid_share: FaceField,
-    /// The solid's share of each cell in `range`, in \[0, 1\].
-    pub solid_volume: CellField,
+    /// Solid that reaches into the grid through its lower sides.
+    entries: Vec<Entry>,
+    /// The cells that the body cuts or fills, and perhaps a few more.
+    range: CellRange,
+}
+
+/// A part of the surface below the grid: the solid's share of the grid's first face along a row of cells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    axis: Axis,
+    /// The row's first cell.
+    cell: [usize; 3],
+    share: f64,
 }
 
 /// A box of cells of a larger grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellRange {
-    /// Its first cell along each axis.
-    pub start: [usize; 3],
+struct CellRange {
+    start: [usize; 3],
     /// Number of cells along each axis; all 0 if there are none.
-    pub dims: [usize; 3],
+    dims: [usize; 3],
 }
 
 /// The grid with all bodies cut out.
@@ -82,6 +87,7 @@ pub struct CutCells {
     pub volume: CellField,
     /// ∫ v·n dA over the solids' surfaces in each cell, n out of the solid, m³/s.
     pub solid_flux: CellField,
+    grid: Grid,
     touched: Vec<CellRange>,
 }
 
@@ -89,41 +95,15 @@ pub struct CutCells {
 pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let vertices: Vec<DVec3> = mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect();
     let range = CellRange::around(&vertices, grid.dims);
-    let pieces = if range.dims == [0; 3] { Vec::new() } else { divide(&vertices, mesh, grid.dims) };
-
-    // Each piece lowers the solid's share of the face above it; shares and volumes are sums along the rows.
-    let mut solid_share = range.faces();
-    let mut solid_volume = CellField { dims: range.dims, data: vec![0.0; range.dims.iter().product()] };
-    for (_, piece) in &pieces {
-        for axis in Axis::ALL {
-            if Axis::ALL.iter().all(|&other| other == axis || piece.cell[other.index()] >= 0) {
-                solid_share[(axis, range.upper_face(axis, piece.cell))] -= piece.area[axis.index()];
-            }
-        }
-        if piece.is_inside() {
-            solid_volume[range.local(piece.cell)] += piece.centroid.x * piece.area.x;
-        }
+    if range.dims == [0; 3] {
+        return BodyCut { polygons: Vec::new(), entries: Vec::new(), range };
     }
-    for axis in Axis::ALL {
-        accumulate(&mut solid_share, axis);
-    }
-    add_upper_faces(&mut solid_volume, &solid_share);
-    for share in solid_share.axes.iter_mut().flatten().chain(&mut solid_volume.data) {
-        *share = tidy(*share);
-    }
-
-    let mut polygons: Vec<CutPolygon> = pieces
-        .iter()
-        .filter(|(_, piece)| piece.is_inside())
-        .map(|(triangle, piece)| CutPolygon {
-            cell: grid.cell(piece.cell.map(|c| c as usize)),
-            triangle: *triangle,
-            area: grid.dx * grid.dx * piece.area,
-            centroid: grid.origin + grid.dx * (DVec3::from(piece.cell.map(f64::from)) + piece.centroid),
-        })
-        .collect();
-    polygons.par_sort_by_key(|polygon| polygon.cell);
-    BodyCut { polygons, range, solid_share, solid_volume }
+    // Any chunking gives the same pieces in the same order.
+    let chunk = (mesh.triangles.len() / 64).clamp(1, 256);
+    let chunks = mesh.triangles.par_chunks(chunk).enumerate();
+    let parts: Vec<_> = chunks.map(|(c, triangles)| divide(grid, &vertices, triangles, c * chunk)).collect();
+    let (polygons, entries): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+    BodyCut { polygons: sort_by_cell(&polygons), entries: entries.concat(), range }
 }
 
 impl CutCells {
@@ -133,6 +113,7 @@ impl CutCells {
             open: FaceField::new(grid, 1.0),
             volume: CellField::new(grid, 1.0),
             solid_flux: CellField::new(grid, 0.0),
+            grid: *grid,
             touched: Vec::new(),
         }
     }
@@ -140,48 +121,94 @@ impl CutCells {
     /// Remove all solids; costs no more than they covered.
     pub fn clear(&mut self) {
         for range in std::mem::take(&mut self.touched) {
-            for axis in Axis::ALL {
-                let (within, dims) = (range.face_dims(axis), self.open.face_dims(axis));
-                let open = &mut self.open.axes[axis.index()];
-                rows(range.start, within, dims, |_, row| open[row].fill(1.0));
-            }
-            rows(range.start, range.dims, self.volume.dims, |_, row| {
+            for row in range.rows(range.dims, self.grid.dims) {
                 self.volume.data[row.clone()].fill(1.0);
                 self.solid_flux.data[row].fill(0.0);
-            });
+            }
+            for axis in Axis::ALL {
+                for row in range.rows(shifted(range.dims, axis, 1), self.grid.face_dims(axis)) {
+                    self.open.axes[axis.index()][row].fill(1.0);
+                }
+            }
         }
     }
 
     /// Cut out one more body whose surface moves with `velocity` (m/s) at the centres of its polygons.
     pub fn add(&mut self, body: &BodyCut, velocity: impl Fn(&CutPolygon) -> DVec3) {
-        let range = body.range;
-        for axis in Axis::ALL {
-            let (within, dims) = (range.face_dims(axis), self.open.face_dims(axis));
-            let (open, share) = (&mut self.open.axes[axis.index()], &body.solid_share.axes[axis.index()]);
-            rows(range.start, within, dims, |local, row| take(&mut open[row], &share[local]));
+        let (grid, range) = (self.grid, body.range);
+        let [nx, ny, nz] = range.dims;
+        // The solid's share of the faces between the cells visited and those to come, for each row along each axis.
+        let mut share = range.sections();
+        for entry in &body.entries {
+            share[entry.axis.index()][range.row(entry.axis, range.local(entry.cell))] += entry.share;
         }
-        rows(range.start, range.dims, self.volume.dims, |local, row| {
-            take(&mut self.volume.data[row], &body.solid_volume.data[local]);
-        });
-        for polygon in &body.polygons {
-            self.solid_flux.data[polygon.cell] += velocity(polygon).dot(polygon.area);
+        for axis in Axis::ALL {
+            self.close_first_faces(range, axis, &share[axis.index()]);
+        }
+
+        // By the closure of each cell, its upper faces have the solid of the lower ones less the polygons between.
+        let [share_x, share_y, share_z] = &mut share;
+        let mut upper_x = vec![0.0; nx];
+        let mut volume = vec![0.0; nx];
+        let mut polygons = body.polygons.iter().peekable();
+        let per_face = 1.0 / (grid.dx * grid.dx);
+        for k in 0..nz {
+            for j in 0..ny {
+                let start = range.cell([0, j, k]);
+                let first = grid.cell(start);
+                let (share_y, share_z) = (&mut share_y[nx * k..][..nx], &mut share_z[nx * j..][..nx]);
+                upper_x.fill(0.0);
+                volume.fill(0.0);
+                while let Some(polygon) = polygons.next_if(|polygon| polygon.cell < first + nx) {
+                    let i = polygon.cell - first;
+                    let area = per_face * polygon.area;
+                    let lower = grid.node([start[0] + i, 0, 0]).x;
+                    upper_x[i] -= area.x;
+                    share_y[i] -= area.y;
+                    share_z[i] -= area.z;
+                    volume[i] += (polygon.centroid.x - lower) / grid.dx * area.x;
+                    self.solid_flux.data[polygon.cell] += velocity(polygon).dot(polygon.area);
+                }
+                // The volume is ∮ x nₓ dA with x from the lower face: the polygons, and the upper face one cell away.
+                let mut solid = share_x[j + ny * k];
+                for (upper, volume) in upper_x.iter_mut().zip(&mut volume) {
+                    solid += *upper;
+                    *upper = solid;
+                    *volume += solid;
+                }
+                take_row(&mut self.volume.data[first..], &volume);
+                for (axis, share) in Axis::ALL.into_iter().zip([&*upper_x, share_y, share_z]) {
+                    let face = grid.face(axis, shifted(start, axis, 1));
+                    take_row(&mut self.open.axes[axis.index()][face..], share);
+                }
+            }
         }
         self.touched.push(range);
+    }
+
+    /// Close the first faces along `axis` by the solid that enters there.
+    fn close_first_faces(&mut self, range: CellRange, axis: Axis, share: &[f64]) {
+        let section = range.section(axis);
+        let faces = range.rows(section, self.grid.face_dims(axis));
+        for (row, share) in faces.zip(share.chunks(section[0].max(1))) {
+            take_row(&mut self.open.axes[axis.index()][row], share);
+        }
     }
 }
 
 impl CellRange {
     /// The cells of a grid that a surface with these vertices (in cells) may cut or fill.
     fn around(vertices: &[DVec3], dims: [usize; 3]) -> Self {
+        const NOTHING: CellRange = CellRange { start: [0; 3], dims: [0; 3] };
         let min = vertices.iter().fold(DVec3::INFINITY, |m, &v| m.min(v)).to_array();
         let max = vertices.iter().fold(DVec3::NEG_INFINITY, |m, &v| m.max(v)).to_array();
-        let mut range = Self { start: [0; 3], dims: [0; 3] };
+        let mut range = NOTHING;
         for a in 0..3 {
             // A face in a plane may belong to either side of it.
             let first = (min[a].ceil() - 1.0).max(0.0);
             let end = (max[a].floor() + 1.0).min(dims[a] as f64);
             if first >= end || first.is_nan() || end.is_nan() {
-                return Self { start: [0; 3], dims: [0; 3] };
+                return NOTHING;
             }
             range.start[a] = first as usize;
             range.dims[a] = (end - first) as usize;
@@ -189,31 +216,45 @@ impl CellRange {
         range
     }
 
-    /// Number of faces across `axis` along each direction.
-    pub fn face_dims(&self, axis: Axis) -> [usize; 3] {
+    /// The grid's cell of one of this box.
+    fn cell(&self, local: [usize; 3]) -> [usize; 3] {
+        [0, 1, 2].map(|a| self.start[a] + local[a])
+    }
+
+    /// The cell of this box that is this one of the grid.
+    fn local(&self, cell: [usize; 3]) -> [usize; 3] {
+        [0, 1, 2].map(|a| cell[a] - self.start[a])
+    }
+
+    /// Where the rows along x of an array of size `within` that starts with this box lie in one of size `dims`.
+    fn rows(&self, within: [usize; 3], dims: [usize; 3]) -> impl Iterator<Item = std::ops::Range<usize>> {
+        let [x, y, z] = self.start;
+        let layers = (z..z + within[2]).flat_map(move |k| (y..y + within[1]).map(move |j| [j, k]));
+        layers.map(move |[j, k]| {
+            let start = x + dims[0] * (j + dims[1] * k);
+            start..start + within[0]
+        })
+    }
+
+    /// Size of the box's first layer of cells along `axis`.
+    fn section(&self, axis: Axis) -> [usize; 3] {
         let mut dims = self.dims;
-        dims[axis.index()] += 1;
+        dims[axis.index()] = dims[axis.index()].min(1);
         dims
     }
 
-    fn faces(&self) -> FaceField {
-        FaceField { dims: self.dims, axes: Axis::ALL.map(|axis| vec![0.0; self.face_dims(axis).iter().product()]) }
+    /// A zero for each row of cells along each axis.
+    fn sections(&self) -> [Vec<f64>; 3] {
+        Axis::ALL.map(|axis| vec![0.0; self.section(axis).iter().product()])
     }
 
-    fn local(&self, cell: [i32; 3]) -> [usize; 3] {
-        [0, 1, 2].map(|a| cell[a] as usize - self.start[a])
-    }
-
-    /// The face above a cell; for what lies below the grid along `axis` that is the grid's first face.
-    fn upper_face(&self, axis: Axis, mut cell: [i32; 3]) -> [usize; 3] {
-        cell[axis.index()] += 1;
-        self.local(cell)
-    }
-}
-
-impl Piece {
-    fn is_inside(&self) -> bool {
-        self.cell.iter().all(|&c| c >= 0)
+    /// Number of the row along `axis` through a cell of this box.
+    fn row(&self, axis: Axis, [i, j, k]: [usize; 3]) -> usize {
+        match axis {
+            Axis::X => j + self.dims[1] * k,
+            Axis::Y => i + self.dims[0] * k,
+            Axis::Z => i + self.dims[0] * j,
+        }
     }
 }
 
@@ -224,79 +265,99 @@ fn to_cells(grid: &Grid, world: DVec3) -> DVec3 {
     DVec3::select((v - plane).abs().cmple(DVec3::splat(ON_PLANE)), plane, v)
 }
 
-/// Pieces of all triangles, in the order of triangles.
-fn divide(vertices: &[DVec3], mesh: &TriMesh, dims: [usize; 3]) -> Vec<(u32, Piece)> {
-    let chunk = (mesh.triangles.len() / 64).clamp(1, 256);
-    let chunks = mesh.triangles.par_chunks(chunk).enumerate();
-    let pieces: Vec<Vec<(u32, Piece)>> = chunks
-        .map(|(c, triangles)| {
-            let mut pieces = Vec::with_capacity(8 * triangles.len());
-            for (t, triangle) in triangles.iter().enumerate() {
-                let id = (c * chunk + t) as u32;
-                clip::divide(triangle.map(|v| vertices[v as usize]), dims, &mut |piece| pieces.push((id, piece)));
+/// Polygons in the grid and entries below it of some triangles, the first of which has number `first`.
+fn divide(grid: &Grid, vertices: &[DVec3], triangles: &[[u32; 3]], first: usize) -> (Vec<CutPolygon>, Vec<Entry>) {
+    let mut polygons = Vec::with_capacity(8 * triangles.len());
+    let mut entries = Vec::new();
+    for (t, triangle) in triangles.iter().enumerate() {
+        let corners = triangle.map(|v| vertices[v as usize]);
+        clip::divide(corners, grid.dims, &mut |piece| {
+            let cell = piece.cell.map(|c| c.max(0) as usize);
+            match Axis::ALL.into_iter().find(|axis| piece.cell[axis.index()] < 0) {
+                Some(axis) => entries.push(Entry { axis, cell, share: -piece.area[axis.index()] }),
+                None => polygons.push(CutPolygon {
+                    cell: grid.cell(cell),
+                    triangle: (first + t) as u32,
+                    area: grid.dx * grid.dx * piece.area,
+                    centroid: grid.origin + grid.dx * (DVec3::from(piece.cell.map(f64::from)) + piece.centroid),
+                }),
             }
-            pieces
-        })
-        .collect();
-    pieces.concat()
+        });
+    }
+    (polygons, entries)
 }
 
-/// Replace the values along each row of faces by their running sums.
-fn accumulate(faces: &mut FaceField, axis: Axis) {
-    let dims = faces.face_dims(axis);
-    let stride: usize = dims[..axis.index()].iter().product();
-    for rows in faces.axes[axis.index()].chunks_mut((stride * dims[axis.index()]).max(1)) {
-        for i in stride..rows.len() {
-            rows[i] += rows[i - stride];
-        }
+/// All polygons by cell; those of a cell stay in the order of triangles.
+fn sort_by_cell(parts: &[Vec<CutPolygon>]) -> Vec<CutPolygon> {
+    // Small keys are moved about instead of whole polygons.
+    let keys = |(p, part): (usize, &Vec<CutPolygon>)| -> Vec<(usize, u32, u32)> {
+        part.iter().zip(0..).map(|(polygon, i)| (polygon.cell, p as u32, i)).collect()
+    };
+    let mut order = parts.iter().enumerate().flat_map(keys).collect::<Vec<_>>();
+    order.par_sort_unstable();
+    order.into_iter().map(|(_, part, i)| parts[part as usize][i as usize]).collect()
+}
+
+/// A cell, face or size moved by `steps` along `axis`.
+fn shifted(mut at: [usize; 3], axis: Axis, steps: usize) -> [usize; 3] {
+    at[axis.index()] += steps;
+    at
+}
+
+/// Lessen open fractions by solid ones; what rounding leaves of either is nothing.
+fn take_row(open: &mut [f64], solid: &[f64]) {
+    for (open, &solid) in open.iter_mut().zip(solid) {
+        let left = if solid > ROUND_OFF { *open - solid } else { *open };
+        *open = if left < ROUND_OFF { 0.0 } else { left };
     }
 }
 
-/// The last term of ∮ x nₓ dA: the solid on each cell's upper face, one cell from its lower one.
-fn add_upper_faces(volume: &mut CellField, share: &FaceField) {
-    let nx = volume.dims[0];
-    if nx == 0 {
-        return;
-    }
-    for (cells, faces) in volume.data.chunks_mut(nx).zip(share.axes[Axis::X.index()].chunks(nx + 1)) {
-        for (cell, face) in cells.iter_mut().zip(&faces[1..]) {
-            *cell += face;
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::geometry::{Pose, Shape};
+    use glam::DQuat;
 
-/// A fraction without the rounding errors at its ends.
-fn tidy(fraction: f64) -> f64 {
-    if fraction < ROUND_OFF {
-        0.0
-    } else if fraction > 1.0 - ROUND_OFF {
-        1.0
-    } else {
-        fraction
+    #[test]
+    fn a_vertex_next_to_a_plane_is_on_it() {
+        let grid = Grid::new([8, 8, 8], 0.1, DVec3::ZERO);
+        // 0.3 / 0.1 is not 3 in binary.
+        assert_eq!(to_cells(&grid, DVec3::new(0.3, 0.35, 0.7)), DVec3::new(3.0, 0.35 / 0.1, 7.0));
     }
-}
 
-/// Open what is left after the solid's share.
-fn take(open: &mut [f64], share: &[f64]) {
-    for (open, share) in open.iter_mut().zip(share) {
-        *open = tidy(*open - share);
+    #[test]
+    fn half_a_cell_is_half_open() {
+        let grid = Grid::new([3, 3, 3], 2.0, DVec3::ZERO);
+        let pose = Pose { position: DVec3::new(3.0, 2.5, 3.0), rotation: DQuat::IDENTITY };
+        let body = cut(&grid, &Shape::Box { size: DVec3::new(2.0, 1.0, 2.0) }.surface(1.0).posed(&pose));
+        let mut cells = CutCells::new(&grid);
+        cells.add(&body, |_| DVec3::Y);
+        assert_eq!(cells.volume[[1, 1, 1]], 0.5);
+        assert_eq!(cells.open[(Axis::X, [1, 1, 1])], 0.5);
+        assert_eq!(cells.open[(Axis::X, [2, 1, 1])], 0.5);
+        assert_eq!(cells.open[(Axis::Y, [1, 1, 1])], 0.0);
+        assert_eq!(cells.open[(Axis::Y, [1, 2, 1])], 1.0);
+        // The top is in the cell, the bottom belongs to the fluid below.
+        assert_eq!(cells.solid_flux[[1, 1, 1]], 4.0);
+        assert_eq!(cells.solid_flux[[1, 0, 1]], -4.0);
     }
-}
 
-/// Visit the rows along x of a box of size `within` at `start` in an array of size `dims`: where each row is in the
-/// box, and where in the array.
-fn rows(
-    start: [usize; 3],
-    within: [usize; 3],
-    dims: [usize; 3],
-    mut visit: impl FnMut(std::ops::Range<usize>, std::ops::Range<usize>),
-) {
-    let [nx, ny, nz] = within;
-    for k in 0..nz {
-        for j in 0..ny {
-            let local = nx * (j + ny * k);
-            let row = start[0] + dims[0] * (start[1] + j + dims[1] * (start[2] + k));
-            visit(local..local + nx, row..row + nx);
-        }
+    #[test]
+    fn solid_that_enters_from_below_the_grid_closes_its_first_faces() {
+        let grid = Grid::new([3, 3, 3], 1.0, DVec3::ZERO);
+        let pose = Pose { position: DVec3::new(-4.0, 1.5, 1.25), rotation: DQuat::IDENTITY };
+        let mut cells = CutCells::new(&grid);
+        cells.add(&cut(&grid, &Shape::Box { size: DVec3::new(10.5, 1.0, 0.5) }.surface(1.0).posed(&pose)), |_| {
+            DVec3::ZERO
+        });
+        assert_eq!([0, 1, 2, 3].map(|i| cells.open[(Axis::X, [i, 1, 1])]), [0.5, 0.5, 1.0, 1.0]);
+        assert_eq!([0, 1, 2].map(|i| cells.volume[[i, 1, 1]]), [0.5, 0.875, 1.0]);
+    }
+
+    #[test]
+    fn rounding_errors_are_not_left_as_slivers() {
+        let mut open = [1.0, 1.0, 0.25, 0.25, 1.0];
+        take_row(&mut open, &[1e-14, 1.0 - 1e-14, 0.25 + 1e-15, 0.5, -1e-14]);
+        assert_eq!(open, [1.0, 0.0, 0.0, 0.0, 1.0]);
     }
 }

@@ -24,6 +24,7 @@ pub struct Multigrid<T> {
     levels: Vec<Level<T>>,
     rings: Vec<Ring<T>>,
     zeros: Vec<f64>,
+    unit: f64,
     scale: f64,
 }
 
@@ -32,7 +33,7 @@ impl<T: Real> Multigrid<T> {
     pub fn rebuild(&mut self, faces: &FaceField<f64>, extra: &CellField<f64>, largest: f64) {
         let network = Network::new(faces, extra);
         let unit = power_of_two(largest);
-        self.scale = 1.0;
+        (self.unit, self.scale) = (unit, 1.0);
         self.zeros.resize(network.dims[0] + 1, 0.0);
         self.rings.resize_with(rayon::current_num_threads(), Ring::default);
         for ring in &mut self.rings {
@@ -55,6 +56,11 @@ impl<T: Real> Multigrid<T> {
     /// Scale right-hand sides by about 1 ÷ `norm` from now on.
     pub fn normalise(&mut self, norm: f64) {
         self.scale = 1.0 / power_of_two(norm);
+    }
+
+    /// [`apply`](Preconditioner::apply) yields this times V r, with V ≈ L⁻¹. The eigenvalues of V L lie between about 0.7 and 1.
+    pub fn factor(&self) -> f64 {
+        self.unit * self.scale
     }
 
     /// Bytes held.

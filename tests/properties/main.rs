@@ -1,0 +1,8 @@
+//! What must hold whatever the scene: adjointness, symmetry, independence of threads and of order, restart.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod adjointness;
+mod determinism;
+mod symmetry;
