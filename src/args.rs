@@ -154,9 +154,21 @@ pub struct ReproduceArgs {
 pub struct BenchArgs {
     /// The benchmark; without one, they are listed.
     pub name: Option<String>,
-    /// Print one JSON object a case instead of a table.
+    /// Print one JSON object a case instead of a line.
     #[arg(long)]
     pub json: bool,
+    /// Every size and obstacle, not only the standard problem.
+    #[arg(long)]
+    pub all: bool,
+    /// Runs of each case; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Another program that solves the standard problem, run in turn with ours.
+    #[arg(long, value_name = "PROGRAM")]
+    pub peer: Option<PathBuf>,
+    /// Number of threads; all processors by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
 }
 
 /// Frames from `first` to `last`, both included.
