@@ -48,7 +48,7 @@ pub enum Command {
 pub struct SceneArgs {
     /// The scene file.
     pub scene: PathBuf,
-    /// Change a key of the scene, as in grid.cells=[32,48,32] or obstacle.ball.position=[0,1,0]; may be repeated.
+    /// Change a key of the scene, as in time.frames=10 or obstacle.ball.shape.sphere.radius=0.2; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Let the scene name mesh files outside its own directory.
@@ -111,10 +111,10 @@ pub struct RenderArgs {
     /// Width and height of the pictures, pixels.
     #[arg(long, value_name = "WxH", value_parser = picture_size)]
     pub size: Option<[u32; 2]>,
-    /// Position of the camera, m; short for --set render.camera.from=[X,Y,Z].
+    /// Position of the camera, m; short for --set render.camera.from.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<String>,
-    /// Change any key of [render], as in render.camera.azimuth=120 or render.smoke.colour=[0.2,0.2,0.2]; may be repeated.
+    /// Change any key of the render section, as in render.camera.azimuth=120; may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Draw only frames A to B; A or B may be left out.
@@ -154,9 +154,21 @@ pub struct ReproduceArgs {
 pub struct BenchArgs {
     /// The benchmark; without one, they are listed.
     pub name: Option<String>,
-    /// Print one JSON object a case instead of a table.
+    /// Print one JSON object a case instead of a line.
     #[arg(long)]
     pub json: bool,
+    /// Every size and obstacle, not only the standard problem.
+    #[arg(long)]
+    pub all: bool,
+    /// Runs of each case; the median counts.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Another program that solves the standard problem, run in turn with ours.
+    #[arg(long, value_name = "PROGRAM")]
+    pub peer: Option<PathBuf>,
+    /// Number of threads; all processors by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
 }
 
 /// Frames from `first` to `last`, both included.

@@ -3,7 +3,7 @@
 //! [`load`] is the only way in. A scene passes four gates, each in its own file:
 //!
 //! 1. `document`: bytes → a tree of values, each knowing where it was written (a place in the file, or a `--set`).
-//! 2. `schema`: the tree against the JSON schema derived from the types of [`file`]: unknown and missing keys, wrong
+//! 2. `schema`: the tree against the JSON schema derived from the types of [`mod@file`]: unknown and missing keys, wrong
 //!    types, numbers out of range. The schema is the one statement of these rules; `bathtub schema` prints it, the
 //!    reference page is made from it.
 //! 3. serde: the tree → [`SceneFile`], defaults filled in. What is written here is the *effective* scene.

@@ -1,6 +1,6 @@
 //! The scene tree against the JSON schema of the scene types.
 //!
-//! The schema comes from the types of [`crate::file`] and carries their documentation, defaults and ranges. Checking
+//! The schema comes from the types of [`mod@crate::file`] and carries their documentation, defaults and ranges. Checking
 //! the tree against it, instead of leaving that to serde, gives every message its exact place and one wording.
 //! Only the part of JSON Schema that schemars produces for those types is understood.
 

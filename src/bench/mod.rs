@@ -1,7 +1,10 @@
 //! `bathtub bench`: timed problems, each measured the same way every time.
 
+mod pressure;
+
 use crate::args::BenchArgs;
 use crate::exit::{Exit, Failure};
+use crate::run::use_threads;
 use crate::terminal::say;
 
 /// A benchmark.
@@ -15,7 +18,11 @@ pub struct Bench {
 }
 
 /// Every benchmark there is.
-pub const ALL: &[Bench] = &[];
+pub const ALL: &[Bench] = &[Bench {
+    name: "pressure",
+    summary: "set-up and solve of the pressure system, beside memory speed and another program",
+    run: pressure::run,
+}];
 
 /// List the benchmarks, or run one.
 pub fn bench(args: &BenchArgs, all: &[Bench]) -> Result<Exit, Failure> {
@@ -26,5 +33,6 @@ pub fn bench(args: &BenchArgs, all: &[Bench]) -> Result<Exit, Failure> {
     let known = || all.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
     let unknown = || Failure::new(Exit::Usage, format!("there is no benchmark \"{name}\"; there are: {}", known()));
     let bench = all.iter().find(|b| b.name == name).ok_or_else(unknown)?;
+    use_threads(args.threads)?;
     (bench.run)(args)
 }
