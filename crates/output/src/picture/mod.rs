@@ -113,4 +113,21 @@ mod tests {
         std::fs::write(&path, b"\x89PNG\r\n\x1a\nnonsense").unwrap();
         assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
     }
+
+    /// ffmpeg is optional: without it nothing is written and that is no error.
+    #[test]
+    fn a_video_is_made_where_ffmpeg_is() {
+        let dir = Scratch::new("mp4");
+        for n in 0..3 {
+            let image = Image { width: 32, height: 16, pixels: vec![80 * n as u8; 3 * 32 * 16] };
+            write_png(&picture_path(dir.path(), n), &image).unwrap();
+        }
+        let path = dir.path().join("animation.mp4");
+        let made = write_mp4(&path, dir.path(), 0, 24.0).unwrap();
+        assert_eq!(made, path.exists());
+        if made {
+            assert_eq!(std::fs::read(&path).unwrap()[4..8], *b"ftyp");
+            assert!(write_mp4(&path, &dir.path().join("absent"), 0, 24.0).is_err());
+        }
+    }
 }
