@@ -74,12 +74,11 @@ pub fn read_png(path: &Path) -> Result<Image, FileError> {
 
 /// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg. Returns false where there is no ffmpeg.
 pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<bool, FileError> {
-    // ffmpeg recognises the format by the ending, so the temporary name keeps it.
-    let temporary = path.with_extension("partial.mp4");
+    let temporary = atomic::temporary_path(path);
     let run = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-y", "-framerate", &fps.to_string(), "-start_number", &first.to_string(), "-i"])
         .arg(pictures.join("frame_%04d.png"))
-        .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart"])
+        .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4"])
         .arg(&temporary)
         .stdin(Stdio::null())
         .output();

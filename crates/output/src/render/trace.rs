@@ -199,7 +199,7 @@ impl Stage {
 
         let (mut light, mut clear) = (Vec3A::ZERO, 1.0);
         let mut source = Vec3A::ZERO;
-        // Light changes little from step to step: it is looked up at every other.
+        // Light from outside changes little from step to step: it is looked up at every other.
         let mut source_is_due = true;
         let mut smoky_until = near;
         let mut n = 0.0;
@@ -232,7 +232,7 @@ impl Stage {
                     source += glow.at(point);
                 }
             }
-            source_is_due = !source_is_due;
+            source_is_due = !source_is_due || self.glow.is_some();
             let passed = (-self.extinction * density * step).exp();
             light += clear * (1.0 - passed) * source;
             clear *= passed;

@@ -2,9 +2,9 @@
 //!
 //! Every array has one layer of cells more than the lattice on each side. It is zero, so that interpolation needs no
 //! special cases and smoke that reaches the border ends softly. Density is resampled to a finer lattice by a cubic filter first
-//! [MN88], since linear interpolation of coarse cells shows its grid in the shading.
+//! \[MN88\], since linear interpolation of coarse cells shows its grid in the shading.
 //!
-//! [MN88] D. Mitchell, A. Netravali, "Reconstruction filters in computer graphics", SIGGRAPH 1988.
+//! \[MN88\] D. Mitchell, A. Netravali, "Reconstruction filters in computer graphics", SIGGRAPH 1988.
 
 use super::camera::Ray;
 use bathtub_engine::grid::{CellField, Grid};
@@ -230,7 +230,7 @@ fn refine(field: &CellField<f32>, factor: usize, lattice: &Lattice) -> Vec<f32> 
 }
 
 /// Weights of the five cells around a point at `offset` cells (within ±1/2) from the middle one's centre. Of the family
-/// [MN88] with 2 C + B = 1, a smooth member: noise from cell to cell, which simulations have, is halved.
+/// \[MN88\] with 2 C + B = 1, a smooth member: noise from cell to cell, which simulations have, is halved.
 fn cubic_taps(offset: f32) -> [f32; 5] {
     const B: f32 = 0.75;
     const C: f32 = 0.125;
