@@ -24,6 +24,8 @@ fn main() {
         density: 1.0,
         temperature: 100.0,
         velocity: None,
+        flicker: 0.0,
+        seed: 0,
     });
     p.obstacles.push(fixed("ball", Shape::Sphere { radius: 0.3 }, DVec3::new(1.0, 1.2, 1.0), DQuat::IDENTITY));
     let t = std::time::Instant::now();
