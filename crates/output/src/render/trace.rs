@@ -157,8 +157,9 @@ impl Stage {
         let mean = 1.0 / sights.len() as f32;
         let first = sights[0];
         let alike = |s: &Sight| s.target.kind() == first.target.kind();
-        if self.smooth && sights.iter().all(alike) {
-            // One ray through the smoke serves all.
+        let before_solid = matches!(first.target, Target::Solid(_));
+        if self.smooth && !before_solid && sights.iter().all(alike) {
+            // One ray through the smoke serves all. (Not so where it thins out towards a solid.)
             let (light, clear) = self.march(&first.ray, first.distance, even_noise(x, y));
             if clear == 0.0 {
                 return light;
@@ -204,10 +205,13 @@ impl Stage {
         let mut smoky_until = near;
         let mut n = 0.0;
         loop {
-            let t = near + (n + jitter) * step;
-            if t >= far {
+            // The last step ends where the ray does, so that thin smoke on a solid shows no pattern of whole steps.
+            let start = near + n * step;
+            if start >= far {
                 break;
             }
+            let length = step.min(far - start);
+            let t = start + jitter * length;
             let point = ray.at(t);
             if t >= smoky_until {
                 match self.smoke.block(ray, inverse, point) {
@@ -233,7 +237,7 @@ impl Stage {
                 }
             }
             source_is_due = !source_is_due || self.glow.is_some();
-            let passed = (-self.extinction * density * step).exp();
+            let passed = (-self.extinction * density * length).exp();
             light += clear * (1.0 - passed) * source;
             clear *= passed;
             if clear < OPAQUE {
