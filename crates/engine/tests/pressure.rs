@@ -145,7 +145,7 @@ fn check_cycle<T: Real>(tolerance: f64) {
         let l = network.laplacian();
         let n = l.len();
         let mut cycle = Multigrid::<T>::default();
-        cycle.rebuild(&network.faces, &network.extra, l.largest());
+        cycle.rebuild(&l, &network.faces, &network.extra);
         let mut random = Random(5);
         let mut apply = |x: &[f64]| {
             let mut z = vec![T::of(0.0); n];
@@ -187,7 +187,7 @@ fn cycle_contracts_alike_on_every_size() {
         let network = Network::empty(dims);
         let mut l = network.laplacian();
         let mut cycle = Multigrid::<f64>::default();
-        cycle.rebuild(&network.faces, &network.extra, l.largest());
+        cycle.rebuild(&l, &network.faces, &network.extra);
         let b = Random(6).vector(l.len());
         let (mut x, mut r, mut z) = (vec![0.0; l.len()], b.clone(), vec![0.0; l.len()]);
         let mut old = norm(&b);
@@ -593,16 +593,16 @@ fn low_rank_coupling_fits_on_top() {
     let l = network.laplacian();
     let n = l.len();
     let mut b = vec![0.0; n];
-    for c in 0..n {
+    for (c, b) in b.iter_mut().enumerate() {
         let [i, j, k] = network.grid.cell_at(c);
         if (12..20).contains(&i) && (12..20).contains(&k) {
-            b[c] = f64::from(i8::from(j == 20) - i8::from(j == 11));
+            *b = f64::from(i8::from(j == 20) - i8::from(j == 11));
         }
     }
     let rhs = Random(16).vector(n);
     let count = |beta: f64| {
         let mut cycle = Multigrid::<f64>::default();
-        cycle.rebuild(&network.faces, &network.extra, l.largest());
+        cycle.rebuild(&l, &network.faces, &network.extra);
         let mut z = vec![0.0; n];
         cycle.apply(&b, &mut z);
         z.iter_mut().for_each(|z| *z /= cycle.factor());

@@ -6,7 +6,7 @@
 //! coefficients are uniform.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
-use super::stencil::{Kind, Plane, Uniform};
+use super::stencil::{Kind, Plane, Uniform, total};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -215,9 +215,9 @@ fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<
             }
             Kind::Packed(_) => {
                 let c = packed(plane, span);
-                for i in 0..end - start {
-                    let faces = (c[0][i] + c[1][i]) + (c[2][i] + c[3][i] + c[4][i] + c[5][i]);
-                    visit(&mut open, start + i, start + i + 1, c[0][i] > 0.0, c[6][i] > 0.0, c[6][i] > faces);
+                for (i, &diagonal) in c[6].iter().enumerate() {
+                    let faces = total(&[c[0][i], c[1][i], c[2][i], c[3][i], c[4][i], c[5][i]]);
+                    visit(&mut open, start + i, start + i + 1, c[0][i] > 0.0, diagonal > 0.0, diagonal > faces);
                 }
             }
         }

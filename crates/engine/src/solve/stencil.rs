@@ -101,11 +101,17 @@ pub(super) struct Uniform {
     pub extra: f64,
 }
 
+/// Sum of the conductances x−, x+, y−, y+, z−, z+; always in the same order, so that what is left of a diagonal is the tie, exactly.
+pub(super) fn total(faces: &[f64; 6]) -> f64 {
+    (faces[0] + faces[1]) + (faces[2] + faces[3] + faces[4] + faces[5])
+}
+
 impl Uniform {
     /// Diagonal of the first, of an inner and of the last cell.
     pub fn diagonals(&self) -> [f64; 3] {
-        let sides = self.sides[0] + self.sides[1] + self.sides[2] + self.sides[3];
-        [self.ends[0] + self.x, self.x + self.x, self.x + self.ends[1]].map(|x| x + sides + self.extra)
+        let [a, b, c, d] = self.sides;
+        let x = [[self.ends[0], self.x], [self.x, self.x], [self.x, self.ends[1]]];
+        x.map(|[l, r]| total(&[l, r, a, b, c, d]) + self.extra)
     }
 
     /// Whether no cell of the span couples to anything.
@@ -189,7 +195,7 @@ fn joins(a: &Uniform, b: &Uniform) -> bool {
 /// The coefficients of cells `start..end` if all are alike. Odd remainders of a row are packed, to keep pairs whole.
 fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
     let n = row.extra.len();
-    if (end - start) % 2 != 0 {
+    if !(end - start).is_multiple_of(2) {
         return None;
     }
     let alike = |slice: &[f64]| slice.iter().fold(true, |same, v| same & (*v == slice[0]));

@@ -60,43 +60,65 @@ pub(super) fn add_row<T: Real>(residual: &[T], parity: [usize; 3], moments: [&mu
 }
 
 /// The coarse right-hand side from the moments: the transpose of [`interpolate`].
-pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &Moments<T>, all: &[u8], rhs: &mut [T]) {
+pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &Moments<T>, open: &[u8], rhs: &mut [T]) {
     let [nx, ny, nz] = dims;
-    let eighth = T::of(0.125);
-    let gate = |open: u8, face: usize| if open >> face & 1 == 1 { eighth } else { T::of(0.0) };
     rhs.par_chunks_mut(nx * ny).enumerate().with_min_len((8192 / (nx * ny)).max(1)).for_each(|(k, plane)| {
         for (j, out) in plane.chunks_exact_mut(nx).enumerate() {
             let base = nx * (j + ny * k);
-            let at = |m: usize, base: usize| &moments[m][base..base + nx];
-            let (sum, open) = (at(0, base), &all[base..base + nx]);
-            out.copy_from_slice(sum);
-            // Along x: what children next door take from this cell, less what its own children take from next door.
-            let x = at(1, base);
-            for i in 1..nx {
-                out[i] += gate(open[i - 1], 1) * (sum[i - 1] + x[i - 1]) - gate(open[i], 0) * (sum[i] - x[i]);
-            }
-            for i in 0..nx - 1 {
-                out[i] += gate(open[i + 1], 0) * (sum[i + 1] - x[i + 1]) - gate(open[i], 1) * (sum[i] + x[i]);
-            }
-            // Across y and z.
+            let halves = |start: usize, n: usize, axis: usize| Halves {
+                sum: &moments[0][start..start + n],
+                difference: &moments[1 + axis][start..start + n],
+                open: &open[start..start + n],
+            };
+            out.copy_from_slice(&moments[0][base..base + nx]);
+            let n = nx - 1;
+            exchange(&halves(base, n, 0), &halves(base + 1, n, 0), 0, Side::Lower, &mut out[1..]);
+            exchange(&halves(base + 1, n, 0), &halves(base, n, 0), 0, Side::Upper, &mut out[..n]);
             for (axis, index, count, stride) in [(1, j, ny, nx), (2, k, nz, nx * ny)] {
-                let own = at(1 + axis, base);
-                let (lower, upper) = (2 * axis, 2 * axis + 1);
+                let own = halves(base, nx, axis);
                 if index > 0 {
-                    let (s, d, o) = (at(0, base - stride), at(1 + axis, base - stride), &all[base - stride..][..nx]);
-                    for i in 0..nx {
-                        out[i] += gate(o[i], upper) * (s[i] + d[i]) - gate(open[i], lower) * (sum[i] - own[i]);
-                    }
+                    exchange(&halves(base - stride, nx, axis), &own, axis, Side::Lower, out);
                 }
                 if index + 1 < count {
-                    let (s, d, o) = (at(0, base + stride), at(1 + axis, base + stride), &all[base + stride..][..nx]);
-                    for i in 0..nx {
-                        out[i] += gate(o[i], lower) * (s[i] - d[i]) - gate(open[i], upper) * (sum[i] + own[i]);
-                    }
+                    exchange(&halves(base + stride, nx, axis), &own, axis, Side::Upper, out);
                 }
             }
         }
     });
+}
+
+/// Sums of the children of a row of cells, and upper minus lower half along one axis.
+struct Halves<'a, T> {
+    sum: &'a [T],
+    difference: &'a [T],
+    open: &'a [u8],
+}
+
+/// On which side of a cell its neighbour is.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Lower,
+    Upper,
+}
+
+/// A quarter of what the neighbour's near children see of this cell comes in, a quarter of what its own near children see of the
+/// neighbour goes out. Not inlined, so that `out` is known to overlap nothing and the loop is vectorised.
+#[inline(never)]
+fn exchange<T: Real>(other: &Halves<T>, own: &Halves<T>, axis: usize, side: Side, out: &mut [T]) {
+    let n = out.len();
+    let (other_sum, other_difference, other_open) = (&other.sum[..n], &other.difference[..n], &other.open[..n]);
+    let (sum, difference, open) = (&own.sum[..n], &own.difference[..n], &own.open[..n]);
+    let (toward, back, sign) = match side {
+        Side::Lower => (2 * axis, 2 * axis + 1, T::of(1.0)),
+        Side::Upper => (2 * axis + 1, 2 * axis, T::of(-1.0)),
+    };
+    // Each half is (sum ± difference) ÷ 2.
+    let gate = |open: u8, face: usize| if open >> face & 1 == 1 { T::of(0.125) } else { T::of(0.0) };
+    for i in 0..n {
+        let comes = other_sum[i] + sign * other_difference[i];
+        let goes = sum[i] - sign * difference[i];
+        out[i] += gate(other_open[i], back) * comes - gate(open[i], toward) * goes;
+    }
 }
 
 /// Interpolated coarse values `x` at the cells of one colour of fine row (j, k); `parity` as in `sweep`.
