@@ -210,3 +210,44 @@ fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
     // Either every cell is an unknown or none is.
     (same && (uniform.diagonals()[1] != 0.0 || uniform.is_void())).then_some(uniform)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells 0..40 with one odd face: what is alike on both sides of it stays uniform, in blocks.
+    #[test]
+    fn a_row_is_cut_where_coefficients_vary() {
+        let mut x = vec![1.0; 41];
+        x[20] = 0.5;
+        let side = vec![2.0; 40];
+        let extra = vec![0.0; 40];
+        let row = Row { x: &x, sides: [&side; 4], extra: &extra };
+        let mut spans = Vec::new();
+        cut(&row, |start, end, uniform| spans.push((start, end, uniform)));
+        let alike = Uniform { x: 1.0, ends: [0.0, 1.0], sides: [2.0; 4], extra: 0.0 };
+        assert_eq!(
+            spans,
+            [(0, 16, Some(alike)), (16, 32, None), (32, 40, Some(Uniform { ends: [1.0, 0.0], ..alike }))]
+        );
+    }
+
+    /// A face between two blocks may differ: it is the end of both. Solid cells are one void span.
+    #[test]
+    fn ends_of_spans_are_their_own() {
+        let mut x = vec![0.0; 33];
+        x[16] = 3.0;
+        let (mut side, zero) = (vec![0.0; 32], vec![0.0; 32]);
+        side[16..].fill(1.0);
+        let row = Row { x: &x, sides: [&side, &zero, &zero, &zero], extra: &zero };
+        let mut ends = Vec::new();
+        // The first block has one unknown only, at its end: neither void nor all unknown, so it is packed.
+        cut(&row, |_, _, uniform| ends.push(uniform.map(|u| u.ends)));
+        assert_eq!(ends, [None, Some([3.0, 0.0])]);
+        x[16] = 0.0;
+        let row = Row { x: &x, sides: [&side, &zero, &zero, &zero], extra: &zero };
+        let mut void = Vec::new();
+        cut(&row, |_, _, uniform| void.push(uniform.unwrap().is_void()));
+        assert_eq!(void, [true, false]);
+    }
+}

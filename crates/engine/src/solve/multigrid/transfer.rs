@@ -156,3 +156,61 @@ pub(super) fn interpolate<T: Real>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ⟨P e, r⟩ = ⟨e, Pᵀ r⟩ with any set of open faces, on a grid with an odd last cell.
+    #[test]
+    fn restriction_is_the_transpose_of_interpolation() {
+        let (fine, coarse) = ([10, 7, 6], [5, 4, 3]);
+        let mut seed = 1u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+        };
+        let n = coarse.iter().product();
+        let e: Vec<f64> = (0..n).map(|_| random()).collect();
+        // Outer faces are closed, inner ones open by chance.
+        let open: Vec<u8> = (0..n)
+            .map(|c| {
+                let at = [c % 5, c / 5 % 4, c / 20];
+                let inner = |f: usize| if f % 2 == 0 { at[f / 2] > 0 } else { at[f / 2] + 1 < coarse[f / 2] };
+                (0..6).map(|f| u8::from(inner(f) && random() > -0.3) << f).sum()
+            })
+            .collect();
+        let mut moments: Moments<f64> = std::array::from_fn(|_| vec![0.0; n]);
+        let (mut row, mut product) = (vec![0.0; 5], 0.0);
+        for k in 0..fine[2] {
+            for j in 0..fine[1] {
+                let parity = (j + k + 1) % 2;
+                let r: Vec<f64> = (0..5).map(|_| random()).collect();
+                interpolate(coarse, &e, &open, (j, k), parity, &mut row);
+                product += r.iter().zip(&row).map(|(r, e)| r * e).sum::<f64>();
+                let at = 5 * (j / 2 + 4 * (k / 2));
+                add_row(&r, [parity, j % 2, k % 2], moments.each_mut().map(|m| &mut m[at..at + 5]));
+            }
+        }
+        let mut rhs = vec![0.0; n];
+        restrict(coarse, &moments, &open, &mut rhs);
+        let transposed: f64 = rhs.iter().zip(&e).map(|(r, e)| r * e).sum();
+        assert!((product - transposed).abs() < 1e-13, "{product} {transposed}");
+    }
+
+    /// Linear fields are interpolated exactly away from walls.
+    #[test]
+    fn interpolation_is_exact_for_linear_fields() {
+        let coarse = [5, 5, 5];
+        let linear = |x: f64, y: f64, z: f64| 1.0 + 2.0 * x - 3.0 * y + 0.5 * z;
+        let e: Vec<f64> = (0..125).map(|c| linear((c % 5) as f64, (c / 5 % 5) as f64, (c / 25) as f64)).collect();
+        let mut row = vec![0.0; 5];
+        for (j, k, parity) in [(4, 4, 0), (5, 4, 1), (4, 5, 1), (5, 5, 0)] {
+            interpolate(coarse, &e, &[63; 125], (j, k), parity, &mut row);
+            let place = |i: usize| (i as f64 - 0.5) / 2.0;
+            for m in 1..4 {
+                assert!((row[m] - linear(place(2 * m + parity), place(j), place(k))).abs() < 1e-14);
+            }
+        }
+    }
+}
