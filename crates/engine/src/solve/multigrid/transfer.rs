@@ -176,7 +176,7 @@ mod tests {
         let open: Vec<u8> = (0..n)
             .map(|c| {
                 let at = [c % 5, c / 5 % 4, c / 20];
-                let inner = |f: usize| if f % 2 == 0 { at[f / 2] > 0 } else { at[f / 2] + 1 < coarse[f / 2] };
+                let inner = |f: usize| if f.is_multiple_of(2) { at[f / 2] > 0 } else { at[f / 2] + 1 < coarse[f / 2] };
                 (0..6).map(|f| u8::from(inner(f) && random() > -0.3) << f).sum()
             })
             .collect();
@@ -208,8 +208,8 @@ mod tests {
         for (j, k, parity) in [(4, 4, 0), (5, 4, 1), (4, 5, 1), (5, 5, 0)] {
             interpolate(coarse, &e, &[63; 125], (j, k), parity, &mut row);
             let place = |i: usize| (i as f64 - 0.5) / 2.0;
-            for m in 1..4 {
-                assert!((row[m] - linear(place(2 * m + parity), place(j), place(k))).abs() < 1e-14);
+            for (m, value) in row.iter().enumerate().take(4).skip(1) {
+                assert!((value - linear(place(2 * m + parity), place(j), place(k))).abs() < 1e-14);
             }
         }
     }
