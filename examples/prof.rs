@@ -1,6 +1,5 @@
 //! t
 #[path = "../tests/support/mod.rs"]
-#[allow(dead_code)]
 mod support;
 use bathtub_engine::fluid::smoke::Source;
 use bathtub_engine::geometry::*;
