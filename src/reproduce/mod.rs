@@ -1,6 +1,8 @@
 //! `bathtub reproduce`: experiments whose results are known, ours beside the reference's.
 
+mod cut_cell_order;
 mod plot;
+mod taylor_green;
 
 pub use plot::Plot;
 
@@ -30,7 +32,7 @@ pub enum Size {
 }
 
 /// Every experiment there is.
-pub const ALL: &[Experiment] = &[];
+pub const ALL: &[Experiment] = &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT];
 
 /// What an experiment found.
 #[derive(Clone, Debug, serde::Serialize)]
