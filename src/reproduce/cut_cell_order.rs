@@ -65,19 +65,19 @@ fn plot(errors: &[(usize, Errors)]) -> Plot {
         reference: if i == 0 { vec![(128.0, REFERENCE_P_MAX_128)] } else { Vec::new() },
     });
     let (first, last) = (errors[0].0 as f64, errors[errors.len() - 1].0 as f64);
-    // Between the curves of their own order.
+    // Beside the curves, not on them.
     let guide = |order: i32, start: f64| Guide {
         name: format!("order {order}"),
         ends: [(first, start), (last, start * (first / last).powi(order))],
     };
-    let [p_max, _, gradient_l1, gradient_max] = errors[0].1.named().map(|(_, error)| error);
+    let Errors { gradient_l1, gradient_max, .. } = errors[0].1;
     Plot {
         title: "Errors around a circle cut out of the grid".into(),
         subtitle: "filled: ours, open: reference".into(),
         x: PlotAxis { name: "cells along a side".into(), scale: Scale::LogarithmicAtPoints },
         y: PlotAxis { name: "error".into(), scale: Scale::Logarithmic },
         series: series.collect(),
-        guides: vec![guide(1, (gradient_l1 * gradient_max).sqrt()), guide(2, (p_max * gradient_l1).sqrt())],
+        guides: vec![guide(1, (gradient_l1 * gradient_max).sqrt()), guide(2, 2.5 * gradient_l1)],
     }
 }
 

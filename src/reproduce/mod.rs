@@ -117,7 +117,9 @@ fn table(report: &Report) -> String {
             }
         }
     }
-    columns.sort_by_key(|(side, _)| *side == "ours");
+    // Both sides in the order of ours, as the reference need not have every value.
+    let place = |name| report.rows.iter().find_map(|row| row.ours.0.iter().position(|(n, _)| *n == name));
+    columns.sort_by_key(|(side, name)| (*side == "ours", place(*name)));
     let mut lines =
         vec![[String::from("case")].into_iter().chain(columns.iter().map(|(s, n)| format!("{s} {n}"))).collect()];
     for row in &report.rows {

@@ -27,6 +27,8 @@ fn busy() -> WorldParams {
         density: 1.0,
         temperature: 200.0,
         velocity: None,
+        flicker: 0.4,
+        seed: 7,
     });
     params.obstacles.push(fixed("ball", Shape::Sphere { radius: 0.15 }, DVec3::new(0.55, 0.8, 0.5), DQuat::IDENTITY));
     params.obstacles.push(Obstacle {

@@ -68,6 +68,8 @@ fn scene(image: &Image) -> WorldParams {
         density: 1.0,
         temperature: 300.0,
         velocity: Some(image.vector(DVec3::new(0.5, 1.0, -0.4))),
+        flicker: 0.0,
+        seed: 0,
     });
     let tilt = DQuat::from_scaled_axis(DVec3::new(0.4, -0.3, 0.6));
     let block = Shape::Box { size: DVec3::new(0.4, 0.13, 0.3) }.surface(1.0).mapped(|v| tilt * v);

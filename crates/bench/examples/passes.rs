@@ -1,45 +1,57 @@
-//! Times of the passes of one iteration.
+//! Processor time of the passes of one iteration.
+
 use bathtub_bench::problems::{Problem, Rhs};
-use bathtub_engine::solve::*;
+use bathtub_engine::solve::{Laplacian, Multigrid, Operator, Preconditioner, Regions};
 use std::time::Instant;
 
+fn time(name: &str, times: usize, mut pass: impl FnMut()) {
+    pass();
+    let start = Instant::now();
+    for _ in 0..times {
+        pass();
+    }
+    println!("{name:10} {:.2} ms", start.elapsed().as_secs_f64() * 1e3 / times as f64);
+}
+
 fn main() {
-    let p = Problem::tank([128, 256, 128]);
-    let b = p.rhs(Rhs::Random);
-    let n = b.len();
+    let p = match std::env::args().nth(1).as_deref() {
+        Some("balls") => Problem::balls(128, 20, true),
+        _ => Problem::tank([128, 256, 128]),
+    };
+    let what = std::env::args().nth(2).unwrap_or_default();
+    let mut r = p.rhs(Rhs::Random);
+    let n = r.len();
     let mut l = Laplacian::new(&p.faces, &p.extra).unwrap();
     let mut m = Multigrid::<f32>::default();
-    m.rebuild(&p.faces, &p.extra, l.largest());
-    let (mut x, mut r, mut d, mut z) = (vec![0.0; n], b.clone(), vec![0.0; n], vec![0f32; n]);
+    let (mut x, mut d, mut z) = (vec![0.0; n], vec![0.0; n], vec![0f32; n]);
     let mut regions = Regions::default();
+    m.rebuild(&l, &p.faces, &p.extra);
     rayon::scope(|_| {
-        if std::env::args().nth(1).is_some() {
-            let t = Instant::now();
-            for _ in 0..40 {
-                m.apply(&r, &mut z);
-            }
-            println!("cycle {:.2} ms", t.elapsed().as_secs_f64() * 1e3 / 40.0);
-            return;
+        if what.is_empty() || what == "build" {
+            time("laplacian", 20, || l.rebuild(&p.faces, &p.extra).unwrap());
+            time("regions", 20, || regions.rebuild(&l));
+            time("hierarchy", 20, || m.rebuild(&l, &p.faces, &p.extra));
         }
-        for _ in 0..5 {
-            let t = Instant::now();
-            l.rebuild(&p.faces, &p.extra).unwrap();
-            print!("build {:.2} ", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            regions.rebuild(&l);
-            print!("regions {:.2} ", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            m.rebuild(&p.faces, &p.extra, l.largest());
-            print!("mg build {:.2} ", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            m.apply(&r, &mut z);
-            print!("cycle {:.2} ", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            l.direct(&z, 0.5, &mut d);
-            print!("direct {:.2} ", t.elapsed().as_secs_f64() * 1e3);
-            let t = Instant::now();
-            l.advance(1e-3, &d, &mut x, &mut r);
-            println!("advance {:.2}", t.elapsed().as_secs_f64() * 1e3);
+        if what.is_empty() || what == "cycle" {
+            time("cycle", 40, || {
+                m.apply(&r, &mut z);
+            });
+        }
+        if what == "f64" {
+            let mut m = Multigrid::<f64>::default();
+            m.rebuild(&l, &p.faces, &p.extra);
+            let mut z = vec![0f64; n];
+            time("cycle f64", 20, || {
+                m.apply(&r, &mut z);
+            });
+        }
+        if what.is_empty() {
+            time("direct", 40, || {
+                l.direct(&z, 0.5, &mut d);
+            });
+            time("advance", 40, || {
+                l.advance(1e-3, &d, &mut x, &mut r);
+            });
         }
     });
 }

@@ -140,6 +140,8 @@ pub fn scene(n: usize) -> WorldParams {
         density: 1.0,
         temperature: 300.0,
         velocity: None,
+        flicker: 0.0,
+        seed: 0,
     }];
     params.obstacles = vec![fixed("ball", ball, DVec3::new(0.0, 1.2, 0.0), DQuat::IDENTITY)];
     params

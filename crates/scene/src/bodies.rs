@@ -105,6 +105,9 @@ pub fn sources(document: &Document, file: &SceneFile, meshes: &Meshes, grid: &Gr
             density: entry.density,
             temperature: entry.temperature,
             velocity: entry.velocity.map(DVec3::from),
+            flicker: entry.flicker,
+            // Far apart for neighbouring seeds, so that no two sources of two scenes share theirs.
+            seed: (file.scene.seed as u64) << 16 | i as u64,
         });
     }
     Ok(sources)

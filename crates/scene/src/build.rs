@@ -249,6 +249,7 @@ fn smoke(file: &SceneFile) -> SmokeParams {
         advection: match smoke.advection {
             AdvectionName::SemiLagrangian => Advection::SemiLagrangian,
             AdvectionName::Maccormack => Advection::MacCormack,
+            AdvectionName::Cubic => Advection::Cubic,
         },
         trace: match smoke.trace {
             TraceName::Rk2 => Trace::Rk2,

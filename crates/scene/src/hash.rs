@@ -10,7 +10,7 @@ use bathtub_output::render::RenderSettings;
 /// colours.
 pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     let mut scene = effective.clone();
-    scene.scene = SceneSection { gravity: scene.scene.gravity, ..SceneSection::default() };
+    scene.scene = SceneSection { gravity: scene.scene.gravity, seed: scene.scene.seed, ..SceneSection::default() };
     scene.time.frames = 0;
     scene.output = OutputSection::default();
     scene.render = RenderSettings::default();

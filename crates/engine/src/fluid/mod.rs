@@ -3,5 +3,6 @@
 pub mod advect;
 pub mod boundary;
 pub mod forces;
+mod noise;
 pub mod projection;
 pub mod smoke;

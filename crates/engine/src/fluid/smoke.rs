@@ -1,6 +1,7 @@
 //! Smoke: what it is made of, where it comes from, how it fades.
 
 use super::advect::{Advection, Trace};
+use super::noise::noise;
 use crate::geometry::{Pose, Shape, SignedDistance};
 use crate::grid::{Axis, CellField, FaceField, Grid};
 use glam::DVec3;
@@ -51,17 +52,32 @@ pub struct Source {
     pub temperature: f64,
     /// Velocity kept up inside, m/s, if any.
     pub velocity: Option<DVec3>,
+    /// How much all of that varies in space and time, as a fraction: 0 is steady.
+    pub flicker: f64,
+    /// Makes this source's flicker its own.
+    pub seed: u64,
 }
 
-/// The cells and faces a source reaches, with the share of each that it fills.
+/// Features of the flicker across the source's smallest width.
+const FLICKER_FEATURES: f64 = 3.0;
+
+/// Features of the flicker per second.
+const FLICKER_RATE: f64 = 8.0;
+
+/// The cells and faces a source reaches.
 pub struct Emitter {
-    start: f64,
-    end: f64,
-    density: f64,
-    temperature: f64,
-    velocity: Option<DVec3>,
-    cells: Vec<(usize, f64)>,
-    faces: [Vec<(usize, f64)>; 3],
+    source: Source,
+    cells: Vec<Reached>,
+    faces: [Vec<Reached>; 3],
+}
+
+/// A sample within a source.
+struct Reached {
+    index: usize,
+    /// The part of its neighbourhood that the source fills.
+    share: f64,
+    /// Where it is, in features of the flicker.
+    place: DVec3,
 }
 
 impl Emitter {
@@ -70,50 +86,53 @@ impl Emitter {
         // Share of a cell-sized neighbourhood inside the shape, from the distance of its centre.
         let distance = SignedDistance::new(&source.shape);
         let share = |p: DVec3| (0.5 - distance.at(source.pose.invert(p)) / grid.dx).clamp(0.0, 1.0);
-        let reached = |dims: [usize; 3], place: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<(usize, f64)> {
-            (0..dims.iter().product())
-                .into_par_iter()
-                .map(|i| (i, share(place([i % dims[0], i / dims[0] % dims[1], i / (dims[0] * dims[1])]))))
-                .filter(|&(_, share)| share > 0.0)
-                .collect()
+        let feature = source.shape.bounds().size().min_element() / FLICKER_FEATURES;
+        let reached = |dims: [usize; 3], position: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<Reached> {
+            let reach = |index: usize| {
+                let p = position([index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])]);
+                let share = share(p);
+                (share > 0.0).then(|| Reached { index, share, place: (p - source.pose.position) / feature })
+            };
+            (0..dims.iter().product()).into_par_iter().filter_map(reach).collect()
         };
         let faces = Axis::ALL.map(|axis| match source.velocity {
             Some(_) if !grid.is_flat(axis) => reached(grid.face_dims(axis), &|at| grid.face_centre(axis, at)),
             _ => Vec::new(),
         });
-        Self {
-            start: source.start,
-            end: source.end,
-            density: source.density,
-            temperature: source.temperature,
-            velocity: source.velocity,
-            cells: reached(grid.dims, &|at| grid.cell_centre(at)),
-            faces,
-        }
+        Self { source: source.clone(), cells: reached(grid.dims, &|at| grid.cell_centre(at)), faces }
     }
 
     /// Raise density and temperature to the source's values and set its velocity, if active at `time`.
     pub fn emit(&self, time: f64, density: &mut CellField, temperature: &mut CellField, velocity: &mut FaceField) {
-        if time < self.start || time >= self.end {
+        let source = &self.source;
+        if time < source.start || time >= source.end {
             return;
         }
-        for &(cell, share) in &self.cells {
-            density.data[cell] = density.data[cell].max(share * self.density);
-            temperature.data[cell] = temperature.data[cell].max(share * self.temperature);
+        let strength = |at: &Reached| {
+            let [x, y, z] = at.place.to_array();
+            match source.flicker {
+                0.0 => 1.0,
+                flicker => 1.0 + flicker * noise([x, y, z, FLICKER_RATE * time], source.seed),
+            }
+        };
+        for at in &self.cells {
+            let part = at.share * strength(at);
+            let (density, temperature) = (&mut density.data[at.index], &mut temperature.data[at.index]);
+            *density = density.max(part * source.density);
+            *temperature = temperature.max(part * source.temperature);
         }
-        if let Some(target) = self.velocity {
-            for axis in Axis::ALL {
-                for &(face, share) in &self.faces[axis.index()] {
-                    let u = &mut velocity.axes[axis.index()][face];
-                    *u += share * (target[axis.index()] - *u);
-                }
+        let Some(target) = source.velocity else { return };
+        for axis in Axis::ALL {
+            for at in &self.faces[axis.index()] {
+                let u = &mut velocity.axes[axis.index()][at.index];
+                *u += at.share * (target[axis.index()] * strength(at) - *u);
             }
         }
     }
 
     /// Fastest velocity the source sets, m/s.
     pub fn speed(&self) -> f64 {
-        self.velocity.map_or(0.0, |v| v.abs().max_element())
+        self.source.velocity.map_or(0.0, |v| v.abs().max_element() * (1.0 + self.source.flicker))
     }
 }
 

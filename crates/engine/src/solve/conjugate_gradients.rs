@@ -98,3 +98,32 @@ pub fn solve<A: Operator, M: Preconditioner>(
     }
     Ok(SolveInfo { iterations, residual, converged: rr.sqrt() <= target })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{CellField, FaceField, Grid};
+    use crate::solve::Laplacian;
+    use glam::DVec3;
+
+    struct Negative;
+
+    impl Preconditioner for Negative {
+        type Scalar = f64;
+        fn apply(&mut self, r: &[f64], z: &mut [f64]) -> f64 {
+            z.iter_mut().zip(r).for_each(|(z, r)| *z = -r);
+            -r.iter().map(|r| r * r).sum::<f64>()
+        }
+    }
+
+    #[test]
+    fn an_indefinite_preconditioner_is_reported() {
+        let grid = Grid::new([4, 1, 1], 1.0, DVec3::ZERO);
+        let mut laplacian = Laplacian::new(&FaceField::new(&grid, 1.0), &CellField::new(&grid, 1.0)).unwrap();
+        let (mut vectors, mut x) = (Vectors::default(), vec![0.0; 4]);
+        vectors.resize(4);
+        let rr = laplacian.residual(&[1.0; 4], &x, &mut vectors.r);
+        let solved = solve(&mut laplacian, &mut Negative, &mut vectors, &mut x, (2.0, rr), &SolveParams::default());
+        assert_eq!(solved, Err(SolveError::NotPositiveDefinite { curvature: -4.0 }));
+    }
+}

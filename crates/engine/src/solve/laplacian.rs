@@ -13,7 +13,7 @@
 use super::SolveError;
 use super::conjugate_gradients::Operator;
 use super::real::Real;
-use super::stencil::{Kind, Network, Plane, Span, Uniform, cut};
+use super::stencil::{Kind, Network, Plane, Span, Uniform, cut, total};
 use crate::grid::{CellField, FaceField};
 use rayon::prelude::*;
 
@@ -324,8 +324,7 @@ fn build_plane(network: &Network, k: usize, zeros: &[f64], plane: &mut Plane<Uni
                     for i in 0..end - start {
                         let faces = [0, 1, 2, 3, 4, 5].map(|f| plane.packed[offset + f * (end - start) + i]);
                         let extra = row.extra[start + i];
-                        // The same order of additions as in `Uniform::diagonals`.
-                        let diagonal = (faces[0] + faces[1]) + (faces[2] + faces[3] + faces[4] + faces[5]) + extra;
+                        let diagonal = total(&faces) + extra;
                         largest = larger(largest, diagonal + negative(faces.iter().fold(extra, |a, b| a.min(*b))));
                         plane.packed.push(diagonal);
                     }

@@ -79,7 +79,7 @@ impl PressureSolve {
             self.laplacian.rebuild(faces, extra)?;
             self.regions.rebuild(&self.laplacian);
             match solver {
-                PressureSolver::Multigrid => self.multigrid.rebuild(faces, extra, self.laplacian.largest()),
+                PressureSolver::Multigrid => self.multigrid.rebuild(&self.laplacian, faces, extra),
                 PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
                 PressureSolver::Cg => {}
             }

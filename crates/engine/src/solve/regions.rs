@@ -6,7 +6,7 @@
 //! coefficients are uniform.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
-use super::stencil::{Kind, Plane, Uniform};
+use super::stencil::{Kind, Plane, Uniform, total};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -215,9 +215,9 @@ fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<
             }
             Kind::Packed(_) => {
                 let c = packed(plane, span);
-                for i in 0..end - start {
-                    let faces = (c[0][i] + c[1][i]) + (c[2][i] + c[3][i] + c[4][i] + c[5][i]);
-                    visit(&mut open, start + i, start + i + 1, c[0][i] > 0.0, c[6][i] > 0.0, c[6][i] > faces);
+                for (i, &diagonal) in c[6].iter().enumerate() {
+                    let faces = total(&[c[0][i], c[1][i], c[2][i], c[3][i], c[4][i], c[5][i]]);
+                    visit(&mut open, start + i, start + i + 1, c[0][i] > 0.0, diagonal > 0.0, diagonal > faces);
                 }
             }
         }
@@ -251,4 +251,35 @@ fn find(parent: &mut [u32], mut a: u32) -> u32 {
 fn unite(parent: &mut [u32], a: u32, b: u32) {
     let (a, b) = (find(parent, a), find(parent, b));
     parent[a.max(b) as usize] = a.min(b);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::{Axis, CellField, FaceField, Grid};
+    use glam::DVec3;
+
+    /// A ring of cells around a closed-off middle one, all in one plane: one region of 8, and no single-cell region.
+    #[test]
+    fn runs_around_a_hole_are_one_region() {
+        let grid = Grid::new([3, 3, 1], 1.0, DVec3::ZERO);
+        let mut faces = FaceField::new(&grid, 1.0);
+        for (axis, at) in [(Axis::X, [1, 1, 0]), (Axis::X, [2, 1, 0]), (Axis::Y, [1, 1, 0]), (Axis::Y, [1, 2, 0])] {
+            faces[(axis, at)] = 0.0;
+        }
+        let mut extra = CellField::new(&grid, 0.0);
+        let mut regions = Regions::default();
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        assert_eq!(regions.closed(), [ClosedRegion { first_cell: 0, cells: 8, incompatible: 0.0 }]);
+
+        let mut v = vec![1.0, 2.0, 3.0, 4.0, 50.0, 5.0, 6.0, 7.0, 8.0];
+        assert_eq!(regions.measure(&v), 42.0);
+        assert_eq!(regions.closed()[0].incompatible, 36.0);
+        regions.remove_means(&mut v);
+        assert_eq!(v, [-3.5, -2.5, -1.5, -0.5, 50.0, 0.5, 1.5, 2.5, 3.5]);
+
+        extra.data[7] = 1.0;
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        assert!(regions.closed().is_empty());
+    }
 }

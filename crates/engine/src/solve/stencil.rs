@@ -101,11 +101,17 @@ pub(super) struct Uniform {
     pub extra: f64,
 }
 
+/// Sum of the conductances x−, x+, y−, y+, z−, z+; always in the same order, so that what is left of a diagonal is the tie, exactly.
+pub(super) fn total(faces: &[f64; 6]) -> f64 {
+    (faces[0] + faces[1]) + (faces[2] + faces[3] + faces[4] + faces[5])
+}
+
 impl Uniform {
     /// Diagonal of the first, of an inner and of the last cell.
     pub fn diagonals(&self) -> [f64; 3] {
-        let sides = self.sides[0] + self.sides[1] + self.sides[2] + self.sides[3];
-        [self.ends[0] + self.x, self.x + self.x, self.x + self.ends[1]].map(|x| x + sides + self.extra)
+        let [a, b, c, d] = self.sides;
+        let x = [[self.ends[0], self.x], [self.x, self.x], [self.x, self.ends[1]]];
+        x.map(|[l, r]| total(&[l, r, a, b, c, d]) + self.extra)
     }
 
     /// Whether no cell of the span couples to anything.
@@ -189,7 +195,7 @@ fn joins(a: &Uniform, b: &Uniform) -> bool {
 /// The coefficients of cells `start..end` if all are alike. Odd remainders of a row are packed, to keep pairs whole.
 fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
     let n = row.extra.len();
-    if (end - start) % 2 != 0 {
+    if !(end - start).is_multiple_of(2) {
         return None;
     }
     let alike = |slice: &[f64]| slice.iter().fold(true, |same, v| same & (*v == slice[0]));
@@ -203,4 +209,45 @@ fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
     };
     // Either every cell is an unknown or none is.
     (same && (uniform.diagonals()[1] != 0.0 || uniform.is_void())).then_some(uniform)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cells 0..40 with one odd face: what is alike on both sides of it stays uniform, in blocks.
+    #[test]
+    fn a_row_is_cut_where_coefficients_vary() {
+        let mut x = vec![1.0; 41];
+        x[20] = 0.5;
+        let side = vec![2.0; 40];
+        let extra = vec![0.0; 40];
+        let row = Row { x: &x, sides: [&side; 4], extra: &extra };
+        let mut spans = Vec::new();
+        cut(&row, |start, end, uniform| spans.push((start, end, uniform)));
+        let alike = Uniform { x: 1.0, ends: [0.0, 1.0], sides: [2.0; 4], extra: 0.0 };
+        assert_eq!(
+            spans,
+            [(0, 16, Some(alike)), (16, 32, None), (32, 40, Some(Uniform { ends: [1.0, 0.0], ..alike }))]
+        );
+    }
+
+    /// A face between two blocks may differ: it is the end of both. Solid cells are one void span.
+    #[test]
+    fn ends_of_spans_are_their_own() {
+        let mut x = vec![0.0; 33];
+        x[16] = 3.0;
+        let (mut side, zero) = (vec![0.0; 32], vec![0.0; 32]);
+        side[16..].fill(1.0);
+        let row = Row { x: &x, sides: [&side, &zero, &zero, &zero], extra: &zero };
+        let mut ends = Vec::new();
+        // The first block has one unknown only, at its end: neither void nor all unknown, so it is packed.
+        cut(&row, |_, _, uniform| ends.push(uniform.map(|u| u.ends)));
+        assert_eq!(ends, [None, Some([3.0, 0.0])]);
+        x[16] = 0.0;
+        let row = Row { x: &x, sides: [&side, &zero, &zero, &zero], extra: &zero };
+        let mut void = Vec::new();
+        cut(&row, |_, _, uniform| void.push(uniform.unwrap().is_void()));
+        assert_eq!(void, [true, false]);
+    }
 }

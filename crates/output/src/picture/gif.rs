@@ -17,7 +17,7 @@ const MAX_SIDE: u32 = 560;
 const MAX_FPS: f64 = 50.0;
 const TRANSPARENT: u8 = 255;
 /// Height of the mixing pattern in colour levels: about the distance between neighbouring colours of a palette.
-const MIXING: i32 = 10;
+const MIXING: i32 = 8;
 
 /// Make `path` a GIF of pictures of one size that plays at `fps` frames per second.
 pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<(), FileError> {

@@ -74,12 +74,11 @@ pub fn read_png(path: &Path) -> Result<Image, FileError> {
 
 /// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg. Returns false where there is no ffmpeg.
 pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<bool, FileError> {
-    // ffmpeg recognises the format by the ending, so the temporary name keeps it.
-    let temporary = path.with_extension("partial.mp4");
+    let temporary = atomic::temporary_path(path);
     let run = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-y", "-framerate", &fps.to_string(), "-start_number", &first.to_string(), "-i"])
         .arg(pictures.join("frame_%04d.png"))
-        .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart"])
+        .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4"])
         .arg(&temporary)
         .stdin(Stdio::null())
         .output();
@@ -112,5 +111,22 @@ mod tests {
         assert_eq!(read_png(&path).unwrap(), image);
         std::fs::write(&path, b"\x89PNG\r\n\x1a\nnonsense").unwrap();
         assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
+    }
+
+    /// ffmpeg is optional: without it nothing is written and that is no error.
+    #[test]
+    fn a_video_is_made_where_ffmpeg_is() {
+        let dir = Scratch::new("mp4");
+        for n in 0..3 {
+            let image = Image { width: 32, height: 16, pixels: vec![80 * n as u8; 3 * 32 * 16] };
+            write_png(&picture_path(dir.path(), n), &image).unwrap();
+        }
+        let path = dir.path().join("animation.mp4");
+        let made = write_mp4(&path, dir.path(), 0, 24.0).unwrap();
+        assert_eq!(made, path.exists());
+        if made {
+            assert_eq!(std::fs::read(&path).unwrap()[4..8], *b"ftyp");
+            assert!(write_mp4(&path, &dir.path().join("absent"), 0, 24.0).is_err());
+        }
     }
 }

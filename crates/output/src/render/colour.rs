@@ -52,11 +52,17 @@ pub fn hash01(x: u32, y: u32, z: u32) -> f32 {
     (h >> 8) as f32 / (1 << 24) as f32
 }
 
+/// Powers of the inverse of the plastic number, the root of x³ = x + 1: steps that fill a square evenly.
+const EVEN_STEPS: [f32; 2] = [0.754_877_7, 0.569_840_3];
+
+/// A number in [0, 1) for a pixel, unlike those of its neighbours, so that errors cancel over a few pixels.
+pub fn even_noise(x: u32, y: u32) -> f32 {
+    (EVEN_STEPS[0] * x as f32 + EVEN_STEPS[1] * y as f32).fract()
+}
+
 /// Point `n` of a sequence that fills the unit square evenly, shifted by a pixel's own offset.
 pub fn even_point(n: u32, offset: [f32; 2]) -> [f32; 2] {
-    // Powers of the inverse of the plastic number, the root of x³ = x + 1.
-    let steps = [0.754_877_7f32, 0.569_840_3];
-    std::array::from_fn(|a| (offset[a] + steps[a] * n as f32).fract())
+    std::array::from_fn(|a| (offset[a] + EVEN_STEPS[a] * n as f32).fract())
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 const MAX_CELLS: usize = 3_000_000;
 /// Optical depth of a cell filled by a solid.
 const SOLID_DEPTH: f32 = 4.0;
-/// Extinction as it appears to light that has been scattered once or more, and how strong that light is [W13].
+/// Extinction as it appears to light that has been scattered once or more, and how strong that light is \[W13\].
 const SOFTENED: [(f32, f32); 2] = [(0.42, 0.45), (0.14, 0.2)];
 
 /// Light in the domain.

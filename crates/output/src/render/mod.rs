@@ -1,7 +1,7 @@
 //! Pictures of frames, drawn on the CPU.
 //!
 //! A three-dimensional frame is ray-marched: smoke absorbs and scatters the light of a key light, a rim light and
-//! the sky (single scattering plus softened copies of it that stand in for multiple scattering [W13]); solids are
+//! the sky (single scattering plus softened copies of it that stand in for multiple scattering \[W13\]); solids are
 //! triangle meshes with soft shadows and sky occlusion on a ground plane before a backdrop. Light reaching the smoke comes
 //! from optical depths swept through the grid once per frame and light (`light`), so a sample costs one lookup.
 //! A frame with a flat axis is drawn straight on (`flat`).
@@ -10,7 +10,7 @@
 //! alone, and its noise is a function of its place. Not done: refraction, colour bleeding between solids, light cast by
 //! hot smoke, motion blur.
 //!
-//! [W13] M. Wrenninge, C. Kulla, V. Lundqvist, "Oz: the great and volumetric", SIGGRAPH Talks 2013.
+//! \[W13\] M. Wrenninge, C. Kulla, V. Lundqvist, "Oz: the great and volumetric", SIGGRAPH Talks 2013.
 
 mod backdrop;
 mod bvh;

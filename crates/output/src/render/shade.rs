@@ -10,7 +10,7 @@ use glam::Vec3A;
 /// Rays towards the sky for each ray that meets a surface.
 const SKY_RAYS: u32 = 4;
 /// Rays towards the key light for the same.
-const KEY_RAYS: u32 = 3;
+const KEY_RAYS: u32 = 4;
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
 const DIFFUSE: f32 = 0.5;
 /// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.

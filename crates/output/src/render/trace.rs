@@ -3,7 +3,7 @@
 use super::backdrop::Sweep;
 use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
-use super::colour::{hash01, heat, linear, to_bytes};
+use super::colour::{even_noise, hash01, heat, linear, to_bytes};
 use super::light::LightField;
 use super::settings::RenderSettings;
 use super::shade::{Lamp, Place, Surfaces};
@@ -151,15 +151,16 @@ impl Stage {
 
     /// Light of a pixel, given what its rays meet.
     fn pixel(&self, sights: &[Sight], x: u32, y: u32) -> Vec3A {
+        // Shadows show a regular pattern where smoke hides it.
         let noise = [hash01(x, y, 1), hash01(x, y, 2)];
         let place = |sample: usize| Place { sample: sample as u32, noise };
         let mean = 1.0 / sights.len() as f32;
         let first = sights[0];
         let alike = |s: &Sight| s.target.kind() == first.target.kind();
-        if self.smooth && sights.iter().all(alike) {
-            // One ray through the smoke serves all.
-            let jitter = (0.754_877_7 * x as f32 + 0.569_840_3 * y as f32).fract();
-            let (light, clear) = self.march(&first.ray, first.distance, jitter);
+        let before_solid = matches!(first.target, Target::Solid(_));
+        if self.smooth && !before_solid && sights.iter().all(alike) {
+            // One ray through the smoke serves all. (Not so where it thins out towards a solid.)
+            let (light, clear) = self.march(&first.ray, first.distance, even_noise(x, y));
             if clear == 0.0 {
                 return light;
             }
@@ -199,15 +200,18 @@ impl Stage {
 
         let (mut light, mut clear) = (Vec3A::ZERO, 1.0);
         let mut source = Vec3A::ZERO;
-        // Light changes little from step to step: it is looked up at every other.
+        // Light from outside changes little from step to step: it is looked up at every other.
         let mut source_is_due = true;
         let mut smoky_until = near;
         let mut n = 0.0;
         loop {
-            let t = near + (n + jitter) * step;
-            if t >= far {
+            // The last step ends where the ray does, so that thin smoke on a solid shows no pattern of whole steps.
+            let start = near + n * step;
+            if start >= far {
                 break;
             }
+            let length = step.min(far - start);
+            let t = start + jitter * length;
             let point = ray.at(t);
             if t >= smoky_until {
                 match self.smoke.block(ray, inverse, point) {
@@ -232,8 +236,8 @@ impl Stage {
                     source += glow.at(point);
                 }
             }
-            source_is_due = !source_is_due;
-            let passed = (-self.extinction * density * step).exp();
+            source_is_due = !source_is_due || self.glow.is_some();
+            let passed = (-self.extinction * density * length).exp();
             light += clear * (1.0 - passed) * source;
             clear *= passed;
             if clear < OPAQUE {

@@ -29,7 +29,7 @@ pub enum VdbError {
     },
 }
 
-/// Read a file written by [`write()`](super::write).
+/// Read a file written by [`write()`](fn@super::write).
 pub fn read(bytes: &[u8]) -> Result<VdbFile, VdbError> {
     let mut at = Cursor { bytes, offset: 0 };
     if at.u64("magic")? != MAGIC {

@@ -32,6 +32,10 @@ pub struct SourceEntry {
     pub temperature: f64,
     /// Velocity kept up inside, m/s. Default: the air moves as it likes.
     pub velocity: Option<[f64; 3]>,
+    /// How much all of that varies in space and time, as a fraction: 0 is steady, 0.5 a restless flame.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub flicker: f64,
 }
 
 /// A solid that the fluid feels and that feels nothing: it stands still, moves steadily, or follows keyframes.

@@ -9,14 +9,17 @@
 //! loses small numbers; the result is the cycle's up to that constant factor.
 
 mod level;
+mod passes;
 mod sweep;
 mod transfer;
 
 use super::conjugate_gradients::Preconditioner;
+use super::laplacian::Laplacian;
 use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
-use level::{Level, Ring};
+use level::Level;
+use passes::Ring;
 
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
@@ -29,10 +32,10 @@ pub struct Multigrid<T> {
 }
 
 impl<T: Real> Multigrid<T> {
-    /// Take new coefficients, reusing the memory. `largest` is the largest diagonal entry; see [`Laplacian::largest`](super::Laplacian::largest).
-    pub fn rebuild(&mut self, faces: &FaceField<f64>, extra: &CellField<f64>, largest: f64) {
+    /// Take new coefficients, reusing the memory: those that `laplacian` was made from.
+    pub fn rebuild(&mut self, laplacian: &Laplacian, faces: &FaceField<f64>, extra: &CellField<f64>) {
         let network = Network::new(faces, extra);
-        let unit = power_of_two(largest);
+        let unit = power_of_two(laplacian.largest());
         (self.unit, self.scale) = (unit, 1.0);
         self.zeros.resize(network.dims[0] + 1, 0.0);
         self.rings.resize_with(rayon::current_num_threads(), Ring::default);
@@ -42,7 +45,7 @@ impl<T: Real> Multigrid<T> {
         let depth = 1 + network.dims.iter().max().map_or(0, |n| n.next_power_of_two().ilog2() as usize);
         self.levels.resize_with(depth, Level::default);
 
-        self.levels[0].build(&network, unit, &self.zeros);
+        self.levels[0].build_finest(laplacian, unit);
         for l in 1..depth {
             let (finer, coarser) = self.levels.split_at_mut(l);
             let (fine, level) = (&finer[l - 1], &mut coarser[0]);
@@ -88,7 +91,7 @@ fn cycle<T: Real, B: Real>(levels: &mut [Level<T>], b: &[B], scale: f64, z: &mut
     let mut vectors = std::mem::take(&mut coarse.coarse);
     transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
     cycle(coarser, &vectors.rhs, 1.0, &mut vectors.x, rings);
-    let product = fine.ascend(b, scale, dims, &vectors, z, rings);
+    let product = fine.ascend(b, scale, (dims, &vectors), z, rings);
     coarser[0].coarse = vectors;
     product
 }

@@ -5,8 +5,9 @@
 //! 2m+1, whichever has the colour. With `parity` the one it is (0 or 1), the neighbours along x are slots m+parity−1
 //! and m+parity of the other colour, and those across y and z are slots m of the neighbouring rows: no stride, no mask.
 
+use super::super::laplacian::packed;
 use super::super::real::Real;
-use super::super::stencil::{Kind, Network, Plane, Span, Uniform, cut};
+use super::super::stencil::{Kind, Network, Plane, Span, Uniform, cut, total};
 
 /// Numbers kept per cell of a packed span: x−, x+, y−, y+, z−, z+, 1 ÷ diagonal, and the interpolation factor. All even
 /// cells come first, number by number, then all odd ones.
@@ -27,7 +28,7 @@ pub(super) struct Smooth<T> {
 /// The rows of the other colour around one row.
 #[derive(Clone, Copy)]
 pub(super) struct Around<'a, T> {
-    /// The same row.
+    /// The same row, with one slot more at either end.
     pub own: &'a [T],
     /// y−, y+, z−, z+; any row where there is none, its coefficient is zero.
     pub sides: [&'a [T]; 4],
@@ -48,29 +49,52 @@ pub(super) fn build_plane<T: Real>(
         cut(&row, |start, end, uniform| {
             let kind = match uniform {
                 Some(u) => Kind::Uniform(smooth(&u, unit)),
-                None => {
-                    let offset = plane.packed.len();
-                    let slots = (end - start).div_ceil(2);
-                    plane.packed.resize(offset + 2 * PACK * slots, T::of(0.0));
-                    for i in start..end {
-                        let faces = row.faces(i);
-                        let diagonal: f64 = faces.iter().sum::<f64>() + row.extra[i];
-                        let numbers = faces
-                            .map(|a| a / unit)
-                            .into_iter()
-                            .chain([inverse(diagonal / unit), factor(&faces, row.extra[i])]);
-                        let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
-                        for (f, v) in numbers.enumerate() {
-                            plane.packed[slot + f * slots] = T::of(v);
-                        }
-                    }
-                    Kind::Packed(offset)
-                }
+                None => Kind::Packed(pack(end - start, unit, plane, |i| (row.faces(start + i), row.extra[start + i]))),
             };
             plane.spans.push(Span { start: start as u32, end: end as u32, kind });
         });
     }
     plane.starts.push(plane.spans.len() as u32);
+}
+
+/// Fill a plane from one of the pressure operator, all divided by `unit`.
+pub(super) fn convert_plane<T: Real>(from: &Plane<Uniform, f64>, unit: f64, plane: &mut Plane<Smooth<T>, T>) {
+    plane.clear();
+    plane.starts.extend_from_slice(&from.starts);
+    for span in &from.spans {
+        let kind = match span.kind {
+            Kind::Uniform(u) => Kind::Uniform(smooth(&u, unit)),
+            Kind::Packed(_) => {
+                let c = packed(from, span);
+                Kind::Packed(pack((span.end - span.start) as usize, unit, plane, |i| {
+                    let faces = [c[0][i], c[1][i], c[2][i], c[3][i], c[4][i], c[5][i]];
+                    (faces, c[6][i] - total(&faces))
+                }))
+            }
+        };
+        plane.spans.push(Span { start: span.start, end: span.end, kind });
+    }
+}
+
+/// Append `n` cells with the faces and ties that `cell` tells; returns their place.
+fn pack<T: Real>(
+    n: usize,
+    unit: f64,
+    plane: &mut Plane<Smooth<T>, T>,
+    cell: impl Fn(usize) -> ([f64; 6], f64),
+) -> usize {
+    let (offset, slots) = (plane.packed.len(), n.div_ceil(2));
+    plane.packed.resize(offset + 2 * PACK * slots, T::of(0.0));
+    for i in 0..n {
+        let (faces, extra) = cell(i);
+        let slot = offset + PACK * slots * (i % 2) + i / 2;
+        for (f, a) in faces.iter().enumerate() {
+            plane.packed[slot + f * slots] = T::of(a / unit);
+        }
+        plane.packed[slot + 6 * slots] = T::of(inverse((total(&faces) + extra) / unit));
+        plane.packed[slot + 7 * slots] = T::of(factor(&faces, extra));
+    }
+    offset
 }
 
 fn smooth<T: Real>(u: &Uniform, unit: f64) -> Smooth<T> {
@@ -107,43 +131,26 @@ pub(super) fn sweep<T: Real>(
     out: &mut [T],
     f: impl Fn(T, T, T, T) -> T + Copy,
 ) {
-    let zero = T::of(0.0);
-    let own = around.own;
     for span in plane.row(j) {
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
-        // The cell at the border of the span has its own coefficients or no neighbour: apart from the others.
-        let (edge, inner) = if parity == 0 { (start, start + 1..end) } else { (end - 1, start..end - 1) };
-        let left = if edge + parity > 0 { own[edge + parity - 1] } else { zero };
-        let right = if edge + parity < own.len() { own[edge + parity] } else { zero };
-        let sides = around.sides.map(|s| s[edge]);
-        let lefts = &own[inner.start + parity - 1..inner.end + parity - 1];
-        let rights = &own[inner.start + parity..inner.end + parity];
-        let rows = [
-            lefts,
-            rights,
-            &around.sides[0][inner.clone()],
-            &around.sides[1][inner.clone()],
-            &around.sides[2][inner.clone()],
-            &around.sides[3][inner.clone()],
-        ];
-        let (b_edge, b) = (b[edge], &b[inner.clone()]);
+        let slots = end - start;
+        let lefts = &around.own[start + parity..][..slots];
+        let rights = &around.own[start + parity + 1..][..slots];
+        let [s0, s1, s2, s3] = around.sides.map(|s| &s[start..end]);
+        let rows = [lefts, rights, s0, s1, s2, s3];
+        let (b, out) = (&b[start..end], &mut out[start..end]);
         match &span.kind {
             Kind::Uniform(u) => {
+                uniform_sweep(u, rows, b, out, f);
+                // The cell at the border of the span has coefficients of its own.
+                let edge = (slots - 1) * parity;
                 let [l, r] = if parity == 0 { [u.ends[0], u.x] } else { [u.x, u.ends[1]] };
                 let c = [l, r, u.sides[0], u.sides[1], u.sides[2], u.sides[3]];
-                let at = [left, right, sides[0], sides[1], sides[2], sides[3]];
-                out[edge] = f(b_edge, combine(c, at), u.inverse[2 * parity], u.factor);
-                uniform_inner(u, rows, b, &mut out[inner], f);
+                out[edge] = f(b[edge], combine(c, rows.map(|r| r[edge])), u.inverse[2 * parity], u.factor);
             }
             Kind::Packed(offset) => {
-                let slots = end - start;
-                let c: [&[T]; PACK] =
-                    std::array::from_fn(|n| &plane.packed[offset + (PACK * parity + n) * slots..][..slots]);
-                let m = edge - start;
-                let at = [left, right, sides[0], sides[1], sides[2], sides[3]];
-                out[edge] =
-                    f(b_edge, combine([c[0][m], c[1][m], c[2][m], c[3][m], c[4][m], c[5][m]], at), c[6][m], c[7][m]);
-                packed_inner(c.map(|c| &c[inner.start - start..inner.end - start]), rows, b, &mut out[inner], f);
+                let numbers = &plane.packed[offset + PACK * parity * slots..][..PACK * slots];
+                packed_sweep(std::array::from_fn(|n| &numbers[n * slots..][..slots]), rows, b, out, f);
             }
         }
     }
@@ -154,26 +161,51 @@ fn combine<T: Real>(c: [T; 6], at: [T; 6]) -> T {
     (c[0] * at[0] + c[1] * at[1]) + (c[2] * at[2] + c[3] * at[3]) + (c[4] * at[4] + c[5] * at[5])
 }
 
-#[inline(always)]
-fn uniform_inner<T: Real>(u: &Smooth<T>, rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
-    let n = out.len();
-    let (rows, b) = (rows.map(|r| &r[..n]), &b[..n]);
+/// Slots handled together: short rows are common, so loops must not have long remainders.
+const LANES: usize = 8;
+
+// Not inlined, here and below: only as an argument is `out` known to overlap nothing, and only then are loops vectorised.
+#[inline(never)]
+fn uniform_sweep<T: Real>(u: &Smooth<T>, rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
     let c = [u.x, u.x, u.sides[0], u.sides[1], u.sides[2], u.sides[3]];
     let (inverse, factor) = (u.inverse[1], u.factor);
+    let n = out.len() / LANES;
+    let [u0, u1, u2, u3, u4, u5] = rows.map(|r| &r.as_chunks::<LANES>().0[..n]);
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let (out_chunks, out_rest) = out.as_chunks_mut::<LANES>();
+    let (b_chunks, out_chunks) = (&b_chunks[..n], &mut out_chunks[..n]);
     for m in 0..n {
-        let at = [rows[0][m], rows[1][m], rows[2][m], rows[3][m], rows[4][m], rows[5][m]];
-        out[m] = f(b[m], combine(c, at), inverse, factor);
+        let (o, b) = (&mut out_chunks[m], &b_chunks[m]);
+        let (u0, u1, u2, u3, u4, u5) = (&u0[m], &u1[m], &u2[m], &u3[m], &u4[m], &u5[m]);
+        for l in 0..LANES {
+            o[l] = f(b[l], combine(c, [u0[l], u1[l], u2[l], u3[l], u4[l], u5[l]]), inverse, factor);
+        }
+    }
+    for (l, (out, b)) in out_rest.iter_mut().zip(b_rest).enumerate() {
+        *out = f(*b, combine(c, rows.map(|r| r[n * LANES + l])), inverse, factor);
     }
 }
 
-#[inline(always)]
-fn packed_inner<T: Real>(c: [&[T]; PACK], rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
-    let n = out.len();
-    let (c, rows, b) = (c.map(|c| &c[..n]), rows.map(|r| &r[..n]), &b[..n]);
+#[inline(never)]
+fn packed_sweep<T: Real>(c: [&[T]; PACK], rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
+    let n = out.len() / LANES;
+    let cell = |b: T, a: [T; PACK], at: [T; 6]| f(b, combine([a[0], a[1], a[2], a[3], a[4], a[5]], at), a[6], a[7]);
+    let [u0, u1, u2, u3, u4, u5] = rows.map(|r| &r.as_chunks::<LANES>().0[..n]);
+    let [c0, c1, c2, c3, c4, c5, c6, c7] = c.map(|c| &c.as_chunks::<LANES>().0[..n]);
+    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
+    let (out_chunks, out_rest) = out.as_chunks_mut::<LANES>();
+    let (b_chunks, out_chunks) = (&b_chunks[..n], &mut out_chunks[..n]);
     for m in 0..n {
-        let a = [c[0][m], c[1][m], c[2][m], c[3][m], c[4][m], c[5][m]];
-        let at = [rows[0][m], rows[1][m], rows[2][m], rows[3][m], rows[4][m], rows[5][m]];
-        out[m] = f(b[m], combine(a, at), c[6][m], c[7][m]);
+        let (o, b) = (&mut out_chunks[m], &b_chunks[m]);
+        let (u0, u1, u2, u3, u4, u5) = (&u0[m], &u1[m], &u2[m], &u3[m], &u4[m], &u5[m]);
+        let (c0, c1, c2, c3, c4, c5, c6, c7) = (&c0[m], &c1[m], &c2[m], &c3[m], &c4[m], &c5[m], &c6[m], &c7[m]);
+        for l in 0..LANES {
+            let a = [c0[l], c1[l], c2[l], c3[l], c4[l], c5[l], c6[l], c7[l]];
+            o[l] = cell(b[l], a, [u0[l], u1[l], u2[l], u3[l], u4[l], u5[l]]);
+        }
+    }
+    for (l, (out, b)) in out_rest.iter_mut().zip(b_rest).enumerate() {
+        *out = cell(*b, c.map(|c| c[n * LANES + l]), rows.map(|r| r[n * LANES + l]));
     }
 }
 
@@ -192,6 +224,22 @@ pub(super) fn divide<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usi
             Kind::Packed(offset) => {
                 let inverse = &plane.packed[offset + (PACK * parity + 6) * (end - start)..];
                 v.iter_mut().zip(inverse).for_each(|(v, inverse)| *v = *v * *inverse);
+            }
+        }
+    }
+}
+
+/// v ← v · interpolation factor for every cell of the row with the given parity.
+pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &mut [T]) {
+    for span in plane.row(j) {
+        let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
+        let v = &mut v[start..end];
+        match &span.kind {
+            Kind::Uniform(u) if u.factor == T::of(1.0) => {}
+            Kind::Uniform(u) => v.iter_mut().for_each(|v| *v = *v * u.factor),
+            Kind::Packed(offset) => {
+                let factor = &plane.packed[offset + (PACK * parity + 7) * (end - start)..];
+                v.iter_mut().zip(factor).for_each(|(v, factor)| *v = *v * *factor);
             }
         }
     }

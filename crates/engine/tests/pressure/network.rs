@@ -13,6 +13,23 @@ pub struct Network {
 }
 
 impl Network {
+    /// Odd, prime, flat and tiny grids, with random conductances and holes.
+    pub fn assorted() -> Vec<Self> {
+        let sizes = [
+            [12, 16, 8],
+            [13, 7, 11],
+            [37, 5, 3],
+            [20, 31, 1],
+            [1, 17, 18],
+            [19, 1, 6],
+            [40, 1, 1],
+            [1, 1, 9],
+            [2, 2, 2],
+            [3, 1, 1],
+        ];
+        sizes.iter().enumerate().map(|(seed, &dims)| Self::random(dims, seed as u64)).collect()
+    }
+
     /// Unit conductances everywhere, open top.
     pub fn empty(dims: [usize; 3]) -> Self {
         let grid = Grid::new(dims, 1.0, DVec3::ZERO);
@@ -197,4 +214,9 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 pub fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
+}
+
+/// Parameters of a solve to near round-off.
+pub fn tight() -> SolveParams {
+    SolveParams { tolerance: 1e-11, max_iterations: 3000, budget_seconds: None }
 }
