@@ -30,3 +30,29 @@ fn table(row: &Row) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bathtub_bench::smoke::{Peer, measure};
+
+    #[test]
+    fn a_row_has_every_figure_in_json_and_in_words() {
+        let mut row = measure(12, 1, None).unwrap();
+        let json = serde_json::to_value(&row).unwrap();
+        let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
+        let own = ["problem", "dims", "cells", "threads", "steps", "setup_s", "step_ms", "stages_ms", "cells_per_s"];
+        let work = ["iterations", "residual", "cfl", "peak_mb", "bytes_per_cell", "stream_gbs", "commit", "cpu"];
+        assert_eq!(keys, own.into_iter().chain(work).collect::<Vec<_>>());
+        assert!(json["stages_ms"]["pressure"].as_f64().unwrap() > 0.0);
+
+        let (peer_step_ms, speedup) = (3500.0, 5.0);
+        let peer = Peer { peer_step_ms, speedup, peer_frames_ms: vec![3500.0], peer_version: "3.4.1".into() };
+        row.peer = Some(peer);
+        let json = serde_json::to_value(&row).unwrap();
+        assert_eq!((&json["peer_step_ms"], &json["speedup"]), (&3500.0.into(), &5.0.into()));
+        let text = table(&row);
+        assert!(text.contains("12x12x12") && text.contains("pressure "), "{text}");
+        assert!(text.ends_with("Blender 3.4.1: fastest substep 3500 ms, 5.00 times ours"), "{text}");
+    }
+}

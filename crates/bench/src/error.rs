@@ -30,11 +30,8 @@ pub enum BenchError {
     },
 }
 
-impl BenchError {
-    /// A program that did not do what it should: the last line of its complaint is the reason.
-    pub(crate) fn complaint(path: &std::path::Path, stderr: &[u8], wanted: &'static str) -> Self {
-        let text = String::from_utf8_lossy(stderr);
-        let reason = text.lines().last().unwrap_or("it printed no timings").chars().take(120).collect();
-        Self::Peer { path: path.to_path_buf(), reason, wanted }
-    }
+/// The end of what a program complained about.
+pub(crate) fn last_line(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    text.lines().last().unwrap_or("it printed no timings").chars().take(120).collect()
 }

@@ -1,6 +1,6 @@
 //! `bench pressure`: set-up and solve of the pressure solver, beside memory speed and, if asked, another program.
 
-use crate::error::BenchError;
+use crate::error::{BenchError, last_line};
 use crate::machine;
 use crate::problems::{Problem, Rhs};
 use bathtub_engine::solve::{PressureSolve, SolveParams};
@@ -176,18 +176,15 @@ fn median(timings: &[Timing]) -> Timing {
 }
 
 fn run_peer(path: &PathBuf) -> Result<Vec<(usize, Timing)>, BenchError> {
-    const WANTED: &str = "the path of an executable such as peers/pressure-peer";
+    let wanted = "the path of an executable such as peers/pressure-peer";
+    let failed = |reason: String| BenchError::Peer { path: path.clone(), reason, wanted };
     // The build goes to one place, so that the program is compiled once.
     let build = std::env::temp_dir().join("bathtub-pressure-peer");
-    let output = Command::new(path).arg(&build).output().map_err(|error| BenchError::Peer {
-        path: path.clone(),
-        reason: error.to_string(),
-        wanted: WANTED,
-    })?;
+    let output = Command::new(path).arg(&build).output().map_err(|e| failed(e.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let timings: Vec<_> = text.lines().filter_map(parse_peer).collect();
     if !output.status.success() || timings.is_empty() {
-        return Err(BenchError::complaint(path, &output.stderr, WANTED));
+        return Err(failed(last_line(&output.stderr)));
     }
     Ok(timings)
 }

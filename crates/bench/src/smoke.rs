@@ -3,7 +3,7 @@
 //! The scene is that of the peer script: a cube of 2 m with open sides, a source of radius 0.3 m low in it, a ball
 //! of radius 0.3 m above; MacCormack advection of velocity and smoke, buoyancy and confinement, pressure residual ÷ 10⁴.
 
-use crate::error::BenchError;
+use crate::error::{BenchError, last_line};
 use crate::machine;
 use crate::worlds::{fixed, still_air};
 use bathtub_engine::fluid::boundary::Wall;
@@ -110,6 +110,10 @@ struct PeerRun {
 
 /// Measure; rows come in the order of the cases, the standard one first.
 pub fn run(options: &Options) -> Result<Vec<Row>, BenchError> {
+    // Blender goes on without a word about a script that is not there.
+    if let Some(script) = options.peer.as_deref().filter(|script| !script.is_file()) {
+        return Err(peer_error(script, "no such file"));
+    }
     let mut rows = vec![measure(STANDARD, options.runs, options.peer.as_deref())?];
     if options.all {
         for n in [32, 64, 192] {
@@ -147,7 +151,8 @@ pub fn scene(n: usize) -> WorldParams {
     params
 }
 
-fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchError> {
+/// One case on `n`³ cells; the peer always runs the standard size.
+pub fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchError> {
     let mut setups = Vec::new();
     let mut timings = Vec::new();
     let mut theirs = Vec::new();
@@ -222,18 +227,17 @@ fn compare(theirs: &[PeerRun], step_ms: f64) -> Option<Peer> {
 }
 
 fn run_peer(script: &Path) -> Result<PeerRun, BenchError> {
-    const WANTED: &str = "a script for an installed Blender such as peers/blender_fluid.py";
-    let failed = |reason: String| BenchError::Peer { path: script.to_path_buf(), reason, wanted: WANTED };
-    // Blender goes on without a word about a script that is not there.
-    if !script.is_file() {
-        return Err(failed("no such file".into()));
-    }
     let mut command = Command::new("blender");
     command.args(["-b", "--factory-startup", "-P"]).arg(script);
     command.args(["--", "GAS", &STANDARD.to_string(), &PEER_FRAMES.to_string()]);
-    let output = command.output().map_err(|error| failed(format!("cannot start blender: {error}")))?;
+    let output = command.output().map_err(|error| peer_error(script, &format!("cannot start blender: {error}")))?;
     let run = parse_peer(&String::from_utf8_lossy(&output.stdout));
-    run.ok_or_else(|| BenchError::complaint(script, &output.stderr, WANTED))
+    run.ok_or_else(|| peer_error(script, &last_line(&output.stderr)))
+}
+
+fn peer_error(script: &Path, reason: &str) -> BenchError {
+    let wanted = "a script for an installed Blender such as peers/blender_fluid.py";
+    BenchError::Peer { path: script.to_path_buf(), reason: reason.into(), wanted }
 }
 
 /// Lines `BL GAS res 128 frame N S.SSs`, then `BLSUM … version V files N`.
@@ -283,8 +287,9 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_script_is_named() {
-        let error = run_peer(Path::new("no/such.py")).unwrap_err().to_string();
+    fn a_missing_script_is_named_before_anything_is_measured() {
+        let options = Options { runs: 1, peer: Some("no/such.py".into()), all: false };
+        let error = run(&options).unwrap_err().to_string();
         assert!(error.starts_with("peer program no/such.py: no such file; give a script"), "{error}");
     }
 }
