@@ -1,7 +1,7 @@
 //! Static and scripted solids in the fluid: the faces they close, the volume they push, the impulse they take.
 
 use crate::fluid::boundary::{Boundary, Solids, Wall};
-use crate::geometry::{Pose, RigidVelocity, SignedDistance, TriMesh};
+use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, cut};
 use crate::grid::{CellField, Grid, parallel::for_each_row};
 use crate::solid::{Motion, Obstacle};
@@ -23,13 +23,19 @@ struct Body {
     motion: Motion,
     /// Triangles in the body's frame.
     surface: TriMesh,
-    distance: SignedDistance,
+    distance: Distance,
     /// Farthest vertex from the local origin, m.
     radius: f64,
     volume: f64,
     pose: Pose,
     velocity: RigidVelocity,
     cut: BodyCut,
+}
+
+/// How far the surface is: asked of the shape itself, or of samples where the same mesh is asked in every step.
+enum Distance {
+    Exact(SignedDistance),
+    Sampled(SampledDistance),
 }
 
 /// A body and the impulse that pressure gave it over a step.
@@ -60,7 +66,12 @@ impl Obstacles {
             Body {
                 name: obstacle.name.clone(),
                 motion: obstacle.motion.clone(),
-                distance: SignedDistance::new(&obstacle.shape),
+                distance: match &obstacle.shape {
+                    shape @ Shape::Mesh(_) if !obstacle.motion.is_static() => {
+                        Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
+                    }
+                    shape => Distance::Exact(SignedDistance::new(shape)),
+                },
                 radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
                 volume: surface.volume(),
                 cut: cut(grid, &surface.posed(&pose)),
@@ -144,7 +155,11 @@ impl Obstacles {
 
 impl Body {
     fn distance_at(&self, world: DVec3) -> f64 {
-        self.distance.at(self.pose.invert(world))
+        let local = self.pose.invert(world);
+        match &self.distance {
+            Distance::Exact(distance) => distance.at(local),
+            Distance::Sampled(distance) => distance.at(local),
+        }
     }
 
     /// Lower `field` (cells, up to [`BAND`]) to the distance from this body where that is nearer.

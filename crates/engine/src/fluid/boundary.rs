@@ -3,6 +3,7 @@
 use crate::grid::cut_cells::CutCells;
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid};
 use glam::DVec3;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Faces less open than this move with the solid instead of carrying a pressure-driven flow: their
@@ -96,7 +97,7 @@ impl Boundary {
         grid: &Grid,
         walls: [[Wall; 2]; 3],
         solids: Option<Solids>,
-        solid_velocity: impl Fn(DVec3) -> DVec3,
+        solid_velocity: impl Fn(DVec3) -> DVec3 + Sync,
     ) -> Self {
         let has_solids = solids.is_some();
         let (cells, distance) = match solids {
@@ -105,48 +106,52 @@ impl Boundary {
         };
 
         // Fix what has a given velocity, free what is open, leave what is closed.
-        let mut free = FaceField::new(grid, false);
-        let mut given = Vec::new();
-        for axis in Axis::ALL {
+        let sort_faces = |axis: Axis| {
             let a = axis.index();
-            let dims = grid.face_dims(axis);
-            for (index, &open) in cells.open.axes[a].iter().enumerate() {
-                if open <= 0.0 {
-                    continue;
-                }
-                let at = [index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])];
+            let [nx, ny, _] = grid.face_dims(axis);
+            let mut given = Vec::new();
+            let is_free = |(index, &open): (usize, &f64)| {
+                let at = [index % nx, index / nx % ny, index / (nx * ny)];
                 let wall = match at[a] {
                     0 => Some(walls[a][0]),
                     last if last == grid.dims[a] => Some(walls[a][1]),
                     _ => None,
                 };
                 let velocity = match wall {
-                    Some(Wall::Closed) => Some(0.0),
-                    Some(Wall::Inflow { velocity, .. }) => Some(velocity[a]),
-                    _ if open < LEAST_OPEN => Some(solid_velocity(grid.face_centre(axis, at))[a]),
-                    _ => None,
+                    _ if open <= 0.0 => return false,
+                    Some(Wall::Closed) => 0.0,
+                    Some(Wall::Inflow { velocity, .. }) => velocity[a],
+                    _ if open < LEAST_OPEN => solid_velocity(grid.face_centre(axis, at))[a],
+                    _ => return true,
                 };
-                match velocity {
-                    Some(velocity) => given.push(GivenFace { axis, index, velocity }),
-                    None => free.axes[a][index] = true,
-                }
-            }
+                given.push(GivenFace { axis, index, velocity });
+                false
+            };
+            let free: Vec<bool> = cells.open.axes[a].iter().enumerate().map(is_free).collect();
+            (free, given)
+        };
+        let sorted: Vec<_> = Axis::ALL.into_par_iter().map(sort_faces).collect();
+        let mut free = FaceField::new(grid, false);
+        let mut given = Vec::new();
+        for (target, (axis_free, axis_given)) in free.axes.iter_mut().zip(sorted) {
+            *target = axis_free;
+            given.extend(axis_given);
         }
 
         // Inside solids values are continued from the fluid, so that interpolation near a surface sees no jump.
-        let face_extension = Axis::ALL.map(|axis| {
-            let a = axis.index();
-            let mut known = free.axes[a].clone();
-            given.iter().filter(|g| g.axis == axis).for_each(|g| known[g.index] = true);
-            (has_solids && !grid.is_flat(axis)).then(|| Extension::new(grid.face_dims(axis), &known, EXTENSION_LAYERS))
-        });
-        let cell_extension = has_solids.then(|| {
-            let known: Vec<bool> = cells.volume.data.iter().map(|&v| v > 0.0).collect();
-            Extension::new(grid.dims, &known, EXTENSION_LAYERS)
-        });
+        let extend = |dims: [usize; 3], open: &[f64]| {
+            let known: Vec<bool> = open.iter().map(|&part| part > 0.0).collect();
+            has_solids.then(|| Extension::new(dims, &known, EXTENSION_LAYERS))
+        };
+        let faces = |axis: Axis| extend(grid.face_dims(axis), &cells.open.axes[axis.index()]);
+        let ((x, y), (z, cell_extension)) = rayon::join(
+            || rayon::join(|| faces(Axis::X), || faces(Axis::Y)),
+            || rayon::join(|| faces(Axis::Z), || extend(grid.dims, &cells.volume.data)),
+        );
+        let face_extension = [x, y, z];
 
         let mut flux = cells.solid_flux;
-        flux.data.iter_mut().for_each(|f| *f /= grid.dx * grid.dx);
+        flux.data.par_iter_mut().for_each(|f| *f /= grid.dx * grid.dx);
         Self {
             walls,
             open: cells.open,

@@ -8,7 +8,7 @@ mod shape;
 mod tessellate;
 
 pub use check::{MeshError, MeshWarning};
-pub use distance::SignedDistance;
+pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;
 pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;

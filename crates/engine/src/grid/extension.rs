@@ -21,23 +21,15 @@ impl Extension {
         assert!(layers < BEYOND);
         let layer = known.iter().map(|&k| if k { 0 } else { BEYOND }).collect();
         let mut plan = Self { dims, layer, order: Vec::new(), beyond: Vec::new() };
-        let mut front: Vec<u32> = (0..known.len() as u32).filter(|&i| known[i as usize]).collect();
+        let mut missing: Vec<u32> = (0..known.len() as u32).filter(|&i| !known[i as usize]).collect();
         for layer in 1..=layers {
-            let mut next = Vec::new();
-            for &index in &front {
-                for neighbour in neighbours(dims, index as usize) {
-                    if plan.layer[neighbour] == BEYOND {
-                        plan.layer[neighbour] = layer;
-                        next.push(neighbour as u32);
-                    }
-                }
-            }
-            // Memory order, for the cache; the values do not depend on it.
-            next.sort_unstable();
+            let is_next = |&index: &u32| neighbours(dims, index as usize).any(|n| plan.layer[n] < layer);
+            let (next, rest): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(is_next);
+            next.iter().for_each(|&index| plan.layer[index as usize] = layer);
             plan.order.extend_from_slice(&next);
-            front = next;
+            missing = rest;
         }
-        plan.beyond = (0..known.len() as u32).filter(|&i| plan.layer[i as usize] == BEYOND).collect();
+        plan.beyond = missing;
         plan
     }
 
