@@ -1,5 +1,6 @@
 //! How the command ends: one code per kind of outcome, one line per failure.
 
+use bathtub_bench::BenchError;
 use bathtub_output::atomic::FileError;
 use bathtub_output::checkpoint::CheckpointError;
 use bathtub_output::run_dir::RunDirError;
@@ -129,6 +130,13 @@ impl From<RunDirError> for Failure {
             RunDirError::OtherScene { .. } | RunDirError::Damaged { .. } => Exit::Checkpoint,
             _ => Exit::Io,
         };
+        Self::new(exit, error.to_string())
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        let exit = if matches!(error, BenchError::Peer { .. }) { Exit::Io } else { Exit::Numerical };
         Self::new(exit, error.to_string())
     }
 }

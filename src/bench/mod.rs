@@ -1,6 +1,7 @@
 //! `bathtub bench`: timed problems, each measured the same way every time.
 
 mod pressure;
+mod smoke;
 
 use crate::args::BenchArgs;
 use crate::exit::{Exit, Failure};
@@ -18,11 +19,18 @@ pub struct Bench {
 }
 
 /// Every benchmark there is.
-pub const ALL: &[Bench] = &[Bench {
-    name: "pressure",
-    summary: "set-up and solve of the pressure system, beside memory speed and another program",
-    run: pressure::run,
-}];
+pub const ALL: &[Bench] = &[
+    Bench {
+        name: "pressure",
+        summary: "set-up and solve of the pressure system, beside memory speed and another program",
+        run: pressure::run,
+    },
+    Bench {
+        name: "smoke",
+        summary: "a step of smoke around a ball and each of its stages, beside Blender's",
+        run: smoke::run,
+    },
+];
 
 /// List the benchmarks, or run one.
 pub fn bench(args: &BenchArgs, all: &[Bench]) -> Result<Exit, Failure> {

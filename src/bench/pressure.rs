@@ -3,15 +3,12 @@
 use crate::args::BenchArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal::say;
-use bathtub_bench::pressure::{self, BenchError, Options, Row};
+use bathtub_bench::pressure::{self, Options, Row};
 
 /// Measure and print: a line a case, or a JSON object a case.
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let options = Options { runs: args.runs as usize, peer: args.peer.clone(), all: args.all };
-    let rows = pressure::run(&options).map_err(|error| {
-        let exit = if matches!(error, BenchError::Solve { .. }) { Exit::Numerical } else { Exit::Io };
-        Failure::new(exit, error.to_string())
-    })?;
+    let rows = pressure::run(&options)?;
     for row in &rows {
         say(&if args.json { serde_json::to_string(row).expect("a row always encodes") } else { line(row) });
     }

@@ -1,6 +1,8 @@
 //! `bathtub reproduce`: experiments whose results are known, ours beside the reference's.
 
+mod cut_cell_order;
 mod plot;
+mod taylor_green;
 
 pub use plot::Plot;
 
@@ -30,7 +32,7 @@ pub enum Size {
 }
 
 /// Every experiment there is.
-pub const ALL: &[Experiment] = &[];
+pub const ALL: &[Experiment] = &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT];
 
 /// What an experiment found.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -115,7 +117,9 @@ fn table(report: &Report) -> String {
             }
         }
     }
-    columns.sort_by_key(|(side, _)| *side == "ours");
+    // Both sides in the order of ours, as the reference need not have every value.
+    let place = |name| report.rows.iter().find_map(|row| row.ours.0.iter().position(|(n, _)| *n == name));
+    columns.sort_by_key(|(side, name)| (*side == "ours", place(*name)));
     let mut lines =
         vec![[String::from("case")].into_iter().chain(columns.iter().map(|(s, n)| format!("{s} {n}"))).collect()];
     for row in &report.rows {

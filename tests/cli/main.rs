@@ -6,6 +6,7 @@ mod breakdown;
 mod domain;
 mod mesh_files;
 mod pages;
+mod reproduce;
 mod run_directory;
 mod scene_files;
 mod signals;

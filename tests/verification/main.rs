@@ -4,4 +4,5 @@
 mod support;
 
 mod advection;
+mod cut_cells;
 mod hydrostatics;

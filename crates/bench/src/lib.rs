@@ -1,5 +1,11 @@
-//! Measurements of the engine beside the machine's limits and other programs.
+//! Measurements of the engine: beside known solutions, the machine's limits and other programs.
 
+mod error;
+pub mod experiments;
 pub mod machine;
 pub mod pressure;
 pub mod problems;
+pub mod smoke;
+pub mod worlds;
+
+pub use error::BenchError;

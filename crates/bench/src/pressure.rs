@@ -1,8 +1,9 @@
 //! `bench pressure`: set-up and solve of the pressure solver, beside memory speed and, if asked, another program.
 
+use crate::error::{BenchError, last_line};
 use crate::machine;
 use crate::problems::{Problem, Rhs};
-use bathtub_engine::solve::{PressureSolve, SolveError, SolveParams};
+use bathtub_engine::solve::{PressureSolve, SolveParams};
 use bathtub_engine::world::PressureSolver;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -82,27 +83,6 @@ struct Timing {
     setup: f64,
     solve: f64,
     iterations: usize,
-}
-
-/// Why a measurement could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// Our solver failed.
-    #[error("{problem}: {source}")]
-    Solve {
-        /// The case.
-        problem: String,
-        /// The reason.
-        source: SolveError,
-    },
-    /// The other program could not be run.
-    #[error("peer program {path}: {reason}; give the path of an executable such as peers/pressure-peer")]
-    Peer {
-        /// The program.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
 }
 
 /// Measure; rows come in the order of the cases.
@@ -196,16 +176,15 @@ fn median(timings: &[Timing]) -> Timing {
 }
 
 fn run_peer(path: &PathBuf) -> Result<Vec<(usize, Timing)>, BenchError> {
-    let failed = |reason: String| BenchError::Peer { path: path.clone(), reason };
+    let wanted = "the path of an executable such as peers/pressure-peer";
+    let failed = |reason: String| BenchError::Peer { path: path.clone(), reason, wanted };
     // The build goes to one place, so that the program is compiled once.
     let build = std::env::temp_dir().join("bathtub-pressure-peer");
     let output = Command::new(path).arg(&build).output().map_err(|e| failed(e.to_string()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let timings: Vec<_> = text.lines().filter_map(parse_peer).collect();
     if !output.status.success() || timings.is_empty() {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        let last = complaint.lines().last().unwrap_or("it printed no timings").chars().take(120).collect();
-        return Err(failed(last));
+        return Err(failed(last_line(&output.stderr)));
     }
     Ok(timings)
 }

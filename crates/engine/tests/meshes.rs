@@ -38,3 +38,16 @@ fn the_trefoil_does_not_touch_itself() {
     let inside = distance.data.iter().filter(|&&d| d < 0.0).count() as f64 * grid.dx.powi(3);
     assert!((inside / volume - 1.0).abs() < 0.02, "{inside} {volume}");
 }
+
+#[test]
+fn the_container_is_a_block_with_a_round_hole() {
+    let (mesh, warnings) =
+        MeshFormat::Obj.read(include_bytes!("../../../scenes/verification/meshes/container.obj")).unwrap();
+    assert!(warnings.is_empty(), "{warnings:?}");
+    // V − E + F = 4: two closed surfaces without handles.
+    assert_eq!(mesh.vertices.len() + mesh.triangles.len(), 3 * mesh.triangles.len() / 2 + 4);
+    // All of the block but the ball, which its triangles cut a little short.
+    let hole = 1.5f64.powi(3) - mesh.volume();
+    let ball = 4.0 / 3.0 * std::f64::consts::PI * 0.42f64.powi(3);
+    assert!((0.98..1.0).contains(&(hole / ball)), "{}", hole / ball);
+}

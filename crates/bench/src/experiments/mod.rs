@@ -1,0 +1,4 @@
+//! Experiments whose results are known: `bathtub reproduce` shows them, tests check them.
+
+pub mod cut_cell_order;
+pub mod taylor_green;

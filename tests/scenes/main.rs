@@ -1,0 +1,224 @@
+//! Every scene file under `scenes/` runs, keeps its books, and gives the numbers that are checked in.
+//!
+//! Large scenes run on a coarser grid. After a change that is meant to alter results, refresh the numbers with
+//! `BATHTUB_UPDATE=1 cargo test --test scenes` and look at the difference.
+
+use bathtub_engine::report::{BodyReport, StepReport};
+use bathtub_engine::world::World;
+use bathtub_scene::{LoadOptions, Scene, load};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+/// Steps of each scene: enough for sources to start and solids to move.
+const STEPS: usize = 24;
+
+/// Cells of a scene at most, so that all of them take seconds.
+const CELLS: usize = 60_000;
+
+/// Results are the same bits for any number of threads on one machine, but the sines and exponentials of another
+/// machine's mathematical library may differ in the last digit, and two dozen steps of a flow around corners let that grow
+/// a thousandfold or more. Anything that changes the method moves the numbers by much more than this.
+const TOLERANCE: f64 = 1e-6;
+
+/// Below this, SI, a number is as good as zero: scenes are about 1 m, 1 kg, 1 m/s in size, and solved to 1e-12 at best.
+const ZERO: f64 = 1e-10;
+
+/// A scene after its steps.
+struct Run {
+    scene: Scene,
+    /// Name under `scenes/`, without `.toml`.
+    name: String,
+    reports: Vec<StepReport>,
+}
+
+static RUNS: LazyLock<Vec<Run>> = LazyLock::new(|| files().into_par_iter().map(|path| run(&path)).collect());
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes")
+}
+
+/// All scene files, by name.
+fn files() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![root()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|e| e == "toml") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn run(path: &Path) -> Run {
+    let name = path.strip_prefix(root()).unwrap().with_extension("").display().to_string();
+    let load = |set| load(path, &LoadOptions { set, ..LoadOptions::default() }).unwrap_or_else(|e| panic!("{e}"));
+    let mut scene = load(Vec::new());
+    let cells = scene.params.grid.dims;
+    let coarsening = (1..).find(|f| coarse(cells, *f).iter().product::<usize>() <= CELLS).unwrap();
+    if coarsening > 1 {
+        let [nx, ny, nz] = coarse(cells, coarsening);
+        let mut set = vec![format!("grid.cells=[{nx},{ny},{nz}]")];
+        if scene.file.grid.size.is_none() {
+            set.push(format!("grid.dx={:?}", scene.params.grid.dx * coarsening as f64));
+        }
+        scene = load(set);
+    }
+    let mut world = World::new(scene.params.clone());
+    let step = |_| world.step().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let reports = (0..STEPS).map(step).collect();
+    Run { scene, name, reports }
+}
+
+fn coarse(cells: [usize; 3], factor: usize) -> [usize; 3] {
+    cells.map(|n| n.div_ceil(factor))
+}
+
+/// What is checked of a scene: totals that any change of the method would move.
+fn scalars(run: &Run) -> Vec<(&'static str, f64)> {
+    let last = run.reports.last().unwrap();
+    let over_bodies = |size: fn(&BodyReport) -> f64| last.bodies.iter().map(size).fold(0.0, |sum, size| sum + size);
+    vec![
+        ("t", last.t),
+        ("max_speed", last.max_speed),
+        ("volume", last.fluid.volume),
+        ("momentum", last.fluid.momentum.length()),
+        ("kinetic", last.fluid.kinetic),
+        ("potential", last.fluid.potential),
+        ("smoke", last.fluid.smoke),
+        ("impulse", over_bodies(|body| body.impulse.length())),
+        ("torque_impulse", over_bodies(|body| body.torque_impulse.length())),
+    ]
+}
+
+type Expected = BTreeMap<String, BTreeMap<String, f64>>;
+
+#[test]
+fn every_scene_gives_the_numbers_checked_in() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenes/expected.toml");
+    if std::env::var_os("BATHTUB_UPDATE").is_some() {
+        std::fs::write(&path, expected_file()).unwrap();
+    }
+    let expected: Expected = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let refresh = "if that is meant, refresh with BATHTUB_UPDATE=1";
+    let mut wrong = Vec::new();
+    for run in RUNS.iter() {
+        let Some(values) = expected.get(&run.name) else {
+            wrong.push(format!("{}: not in tests/scenes/expected.toml", run.name));
+            continue;
+        };
+        for (scalar, got) in scalars(run) {
+            match values.get(scalar) {
+                Some(wanted) if (got - wanted).abs() <= TOLERANCE * wanted.abs() + ZERO => {}
+                wanted => wrong.push(format!("{}: {scalar} is {got:?}, expected {wanted:?}", run.name)),
+            }
+        }
+    }
+    let known: Vec<&String> = RUNS.iter().map(|run| &run.name).collect();
+    wrong.extend(expected.keys().filter(|name| !known.contains(name)).map(|name| format!("{name}: no such scene")));
+    assert!(wrong.is_empty(), "{}\n{refresh}", wrong.join("\n"));
+}
+
+fn expected_file() -> String {
+    let mut text = format!(
+        "# Totals after {STEPS} steps of every scene, SI; large scenes on a coarser grid. See main.rs for how to refresh them.\n"
+    );
+    for run in RUNS.iter() {
+        text += &format!("\n[\"{}\"]\n", run.name);
+        for (scalar, value) in scalars(run) {
+            text += &format!("{scalar} = {value:?}\n");
+        }
+    }
+    text
+}
+
+/// Row K1: what the pressure gives the fluid, the solids and the sides take, to round-off, converged or not. (Where bodies
+/// overlapped each other their cells would not close; no scene has that.) Row D12: what comes in goes out. That is the sum
+/// of all cells' residuals, so the tolerance bounds it, with the factor of row K3.
+#[test]
+fn every_scene_keeps_its_books() {
+    for Run { name, scene, reports } in RUNS.iter() {
+        let tolerance = scene.params.pressure.params.tolerance;
+        for StepReport { step, ledger, solver, .. } in reports {
+            assert!(solver.converged && solver.residual <= tolerance, "{name}, step {step}: {solver:?}");
+            assert!(ledger.momentum_error <= 1e-12, "{name}, step {step}: {ledger:?}");
+            assert!(ledger.volume_error <= 10.0 * tolerance, "{name}, step {step}: {ledger:?}");
+        }
+    }
+}
+
+fn verification(name: &str) -> &'static Run {
+    let name = format!("verification/{name}");
+    RUNS.iter().find(|run| run.name == name).unwrap_or_else(|| panic!("there is no scenes/{name}.toml"))
+}
+
+/// Rows B1 and B2: the first step leaves speeds of at most 1e-9·a·Δt, and they do not grow to anything later.
+#[test]
+fn fluid_at_rest_stays_at_rest() {
+    for name in ["still-box", "spherical-container", "isolated-cells"] {
+        let Run { scene, reports, .. } = verification(name);
+        let acceleration = scene.params.smoke.acceleration.length();
+        assert!(reports[0].max_speed <= 1e-9 * acceleration * reports[0].dt, "{name}: {}", reports[0].max_speed);
+        assert!(reports.iter().all(|report| report.max_speed <= 1e-6), "{name}");
+    }
+}
+
+/// Row D11: the stream has its energy, ½ ρ U² V, from the first step to the last.
+#[test]
+fn a_uniform_stream_stays_uniform() {
+    let Run { scene, reports, .. } = verification("uniform-stream");
+    let speed = 0.9;
+    for report in reports {
+        let energy = 0.5 * scene.params.smoke.rho * speed * speed * report.fluid.volume;
+        assert!((report.max_speed - speed).abs() <= 1e-11, "{}", report.max_speed);
+        assert!((report.fluid.kinetic / energy - 1.0).abs() <= 1e-11, "{}", report.fluid.kinetic / energy);
+    }
+}
+
+/// Row D12, with a ball at rest and with a piston that moves.
+#[test]
+fn channels_let_out_what_goes_in() {
+    for name in ["channel", "piston"] {
+        let worst = verification(name).reports.iter().map(|report| report.ledger.volume_error).fold(0.0, f64::max);
+        assert!(worst <= 1e-9, "{name}: {worst:e}");
+    }
+}
+
+/// The air in front of a piston moves with it as one.
+#[test]
+fn a_piston_takes_its_column_along() {
+    for report in &verification("piston").reports {
+        let (speed, momentum) = (report.bodies[0].velocity.x, report.fluid.momentum.x);
+        assert!((momentum - report.fluid.mass * speed).abs() <= 1e-9 * momentum, "{momentum}");
+        assert!((report.max_speed - speed).abs() <= 1e-9, "{} of {speed}", report.max_speed);
+    }
+}
+
+/// A body that moves inside a closed box displaces as much as it leaves behind: of the 0.02 m³/s that the paddle pushes,
+/// only what the slivers take that are no unknowns is missing.
+#[test]
+fn a_paddle_pushes_nothing_into_its_closed_box() {
+    for report in &verification("paddle").reports {
+        assert_eq!(report.regions.len(), 1);
+        assert!(report.regions[0].incompatible_flux.abs() <= 1e-6, "{:?}", report.regions);
+        assert!(report.max_speed > 0.1, "it moves the air");
+    }
+}
+
+/// Rows 21 and 24: no fluid at all, and fluid that is walled in.
+#[test]
+fn solid_domains_and_isolated_cells_are_handled() {
+    let solid = verification("solid-domain").reports.last().unwrap();
+    assert_eq!((solid.fluid.volume, solid.max_speed, solid.solver.iterations), (0.0, 0.0, 0));
+    let isolated = verification("isolated-cells").reports.last().unwrap();
+    let cells: Vec<f64> = isolated.regions.iter().map(|region| (region.volume / 0.1f64.powi(3)).round()).collect();
+    // 256 cells, 18 of them solid; the single cell is no unknown and so in no region.
+    assert_eq!(cells, [235.0, 2.0]);
+}
