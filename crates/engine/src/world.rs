@@ -196,14 +196,17 @@ impl World {
 
     /// Advance by one step, at most to the next frame. After an error the state is the last good one.
     pub fn step(&mut self) -> Result<StepReport, StepError> {
-        self.clock.restart();
-        let dt = self.choose_dt()?;
-        self.move_solids(dt);
-        self.advect(dt);
-        self.predict(dt);
-        let coupled = self.couple(dt)?;
-        self.extend();
-        self.accept(dt, coupled)
+        // On a worker thread, so that the many small loops of the solver need not be handed over one by one.
+        rayon::scope(|_| {
+            self.clock.restart();
+            let dt = self.choose_dt()?;
+            self.move_solids(dt);
+            self.advect(dt);
+            self.predict(dt);
+            let coupled = self.couple(dt)?;
+            self.extend();
+            self.accept(dt, coupled)
+        })
     }
 
     /// The longest step within the CFL limit that divides the rest of the frame evenly.

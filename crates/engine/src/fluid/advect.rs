@@ -9,6 +9,7 @@
 //! value given for it. All positions are in index space (see `grid::sample`).
 
 use super::boundary::{Boundary, Wall};
+use crate::grid::sample::{max, min};
 use crate::grid::{Axis, CellField, FaceField, Grid, Lattice, VelocityLattice};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -115,8 +116,8 @@ impl Advector {
     /// Carry the samples of one lattice, at cell centres or on the faces across `axis`.
     fn carry(&mut self, flow: &Flow, old: Lattice, axis: Option<Axis>, outside: &Outside, new: &mut [f64]) {
         let Self { back, forth, carried, range } = self;
-        let domain = DVec3::from(flow.grid.dims.map(|n| n as f64));
         let tracer = Tracer::new(flow);
+        let domain = tracer.domain;
         let row_length = old.dims()[0];
         if flow.scheme != Advection::MacCormack {
             new.par_chunks_mut(row_length).with_min_len(MIN_ROWS).enumerate().for_each(|(row, values)| {
@@ -163,7 +164,7 @@ impl Advector {
                 for (i, head) in heads.enumerate() {
                     let again = if is_inside(head, domain) { carried.linear(head) } else { starts[i] };
                     let corrected = carried_here[i] + 0.5 * (starts[i] - again);
-                    values[i] = corrected.max(ranges[i][0]).min(ranges[i][1]);
+                    values[i] = min(max(corrected, ranges[i][0]), ranges[i][1]);
                 }
             });
     }
@@ -175,8 +176,9 @@ const SKIN: f64 = 0.1;
 /// Rows of samples handed to a thread at once.
 const MIN_ROWS: usize = 16;
 
+#[inline(always)]
 fn is_inside(p: DVec3, domain: DVec3) -> bool {
-    p.cmpge(DVec3::ZERO).all() && p.cmple(domain).all()
+    (p.x >= 0.0) & (p.y >= 0.0) & (p.z >= 0.0) & (p.x <= domain.x) & (p.y <= domain.y) & (p.z <= domain.z)
 }
 
 /// The value given for what comes from beyond a side, if `foot` lies there and the side has one.
@@ -197,6 +199,7 @@ struct Tracer<'a> {
     velocity: VelocityLattice<'a>,
     distance: Option<Lattice<'a>>,
     cells: [usize; 3],
+    domain: DVec3,
     per_cell: f64,
     order: Trace,
     /// The box that traces cannot leave: unbounded towards open sides.
@@ -206,6 +209,7 @@ struct Tracer<'a> {
 
 impl<'a> Tracer<'a> {
     fn new(flow: &Flow<'a>) -> Self {
+        let domain = DVec3::from(flow.grid.dims.map(|n| n as f64));
         let bound = |side: usize, closed: DVec3, unbounded: f64| {
             DVec3::from(Axis::ALL.map(|axis| match flow.boundary.walls[axis.index()][side] {
                 Wall::Closed => closed[axis.index()],
@@ -216,10 +220,11 @@ impl<'a> Tracer<'a> {
             velocity: VelocityLattice::new(flow.velocity),
             distance: flow.boundary.distance.as_ref().map(Lattice::cells),
             cells: flow.grid.dims,
+            domain,
             per_cell: 1.0 / flow.grid.dx,
             order: flow.trace,
             low: bound(0, DVec3::ZERO, f64::NEG_INFINITY),
-            high: bound(1, DVec3::from(flow.grid.dims.map(|n| n as f64)), f64::INFINITY),
+            high: bound(1, domain, f64::INFINITY),
         }
     }
 
@@ -263,7 +268,10 @@ impl<'a> Tracer<'a> {
             let p = start + DVec3::X * i as f64;
             let own = i.min(nx - 1);
             let mean = 0.5 * (lower[i.saturating_sub(shift)] + upper[own]);
-            let end = (p + mean).max(self.low).min(self.high);
+            let mut end = p + mean;
+            if !is_inside(end, self.domain) {
+                end = end.max(self.low).min(self.high);
+            }
             // Distance changes by at most one per cell, so most paths are too short to meet anything. The margin is
             // from the cell centre to the sample, and from the end to the samples that its distance is made of.
             match &self.distance {

@@ -2,6 +2,7 @@
 
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::for_each_row, strides};
 use glam::DVec3;
+use rayon::prelude::*;
 
 /// Add Δt·(g (w s − β T) + a) to every face: smoke of density s falls, warm air rises (Boussinesq).
 ///
@@ -41,59 +42,54 @@ pub fn add_buoyancy(
 /// back to small eddies what interpolation took from them.
 #[derive(Default)]
 pub struct Confinement {
-    vorticity: Vec<DVec3>,
     /// Velocity at cell centres, then the force there.
     centred: Vec<DVec3>,
+    vorticity: Vec<DVec3>,
+    magnitude: Vec<f64>,
 }
 
 impl Confinement {
     /// Add Δt·f to every face between two cells; `strength` is ε.
     pub fn add(&mut self, grid: &Grid, velocity: &mut FaceField, strength: f64, dt: f64) {
-        let Self { vorticity, centred } = self;
+        let Self { centred, vorticity, magnitude } = self;
         let dims = grid.dims;
         let stride = strides(dims);
-        vorticity.resize(grid.cells(), DVec3::ZERO);
         centred.resize(grid.cells(), DVec3::ZERO);
-        // A cell and its two neighbours along an axis; the cell itself stands in beyond the sides.
-        let along = |at: [usize; 3], a: usize| {
-            let cell = grid.cell(at);
-            let lower = if at[a] > 0 { cell - stride[a] } else { cell };
-            let upper = if at[a] + 1 < dims[a] { cell + stride[a] } else { cell };
-            (lower, upper)
-        };
+        vorticity.resize(grid.cells(), DVec3::ZERO);
+        magnitude.resize(grid.cells(), 0.0);
 
         // Velocity at the centres.
         for_each_row(centred, dims, |j, k, row| {
-            for (i, centre) in row.iter_mut().enumerate() {
-                for axis in Axis::ALL {
-                    let a = axis.index();
-                    let mut above = [i, j, k];
-                    above[a] += 1;
-                    centre[a] = 0.5 * (velocity[(axis, [i, j, k])] + velocity[(axis, above)]);
+            for axis in Axis::ALL {
+                let a = axis.index();
+                let mut above = [0, j, k];
+                above[a] += 1;
+                let faces = |start: usize| &velocity.axes[a][start..start + dims[0]];
+                let (lower, upper) = (faces(grid.face(axis, [0, j, k])), faces(grid.face(axis, above)));
+                for (centre, (l, u)) in row.iter_mut().zip(lower.iter().zip(upper)) {
+                    centre[a] = 0.5 * (l + u);
                 }
             }
         });
 
         // ω = ∇ × u by central differences.
         for_each_row(vorticity, dims, |j, k, row| {
+            let neighbours = Neighbours::new(centred, dims, j, k);
             for (i, omega) in row.iter_mut().enumerate() {
-                let [ddx, ddy, ddz] = [0, 1, 2].map(|a| {
-                    let (lower, upper) = along([i, j, k], a);
-                    centred[upper] - centred[lower]
-                });
-                *omega = DVec3::new(ddy.z - ddz.y, ddz.x - ddx.z, ddx.y - ddy.x) / (2.0 * grid.dx);
+                let [x, y, z] = neighbours.at(i).map(|(lower, upper)| upper - lower);
+                *omega = DVec3::new(y.z - z.y, z.x - x.z, x.y - y.x) / (2.0 * grid.dx);
             }
         });
+        magnitude.par_iter_mut().zip(&*vorticity).for_each(|(m, omega)| *m = omega.length());
 
         // f = ε Δx N × ω. Where |ω| is constant there is no direction to push in.
         for_each_row(centred, dims, |j, k, row| {
+            let neighbours = Neighbours::new(magnitude, dims, j, k);
+            let omega = &vorticity[grid.cell([0, j, k])..][..dims[0]];
             for (i, force) in row.iter_mut().enumerate() {
-                let gradient = DVec3::from([0, 1, 2].map(|a| {
-                    let (lower, upper) = along([i, j, k], a);
-                    vorticity[upper].length() - vorticity[lower].length()
-                }));
+                let gradient = DVec3::from(neighbours.at(i).map(|(lower, upper)| upper - lower));
                 let direction = gradient.try_normalize().unwrap_or(DVec3::ZERO);
-                *force = strength * grid.dx * direction.cross(vorticity[grid.cell([i, j, k])]);
+                *force = strength * grid.dx * direction.cross(omega[i]);
             }
         });
 
@@ -109,6 +105,31 @@ impl Confinement {
                 }
             });
         }
+    }
+}
+
+/// A row of cells with the rows next to it; beyond the sides of the domain a cell stands in for its neighbour.
+struct Neighbours<'a, T> {
+    own: &'a [T],
+    y: (&'a [T], &'a [T]),
+    z: (&'a [T], &'a [T]),
+}
+
+impl<'a, T: Copy> Neighbours<'a, T> {
+    fn new(data: &'a [T], [nx, ny, nz]: [usize; 3], j: usize, k: usize) -> Self {
+        let row = |j: usize, k: usize| &data[nx * (j + ny * k)..][..nx];
+        Self {
+            own: row(j, k),
+            y: (row(j.saturating_sub(1), k), row((j + 1).min(ny - 1), k)),
+            z: (row(j, k.saturating_sub(1)), row(j, (k + 1).min(nz - 1))),
+        }
+    }
+
+    /// The lower and upper neighbour of cell `i` along each axis.
+    #[inline(always)]
+    fn at(&self, i: usize) -> [(T, T); 3] {
+        let x = (self.own[i.saturating_sub(1)], self.own[(i + 1).min(self.own.len() - 1)]);
+        [x, (self.y.0[i], self.y.1[i]), (self.z.0[i], self.z.1[i])]
     }
 }
 

@@ -88,20 +88,19 @@ impl Projection {
             self.solve.build(self.solver, &self.coefficients, &self.dirichlet)?;
             self.is_stale = false;
         }
-        self.outflow(boundary, velocity);
-        self.rhs.data.par_iter_mut().for_each(|b| *b = -*b);
+        self.excess(boundary, velocity);
         let info = self.solve.iterate(self.solver, &self.rhs.data, &mut p.data, params)?;
         subtract_gradient(p, &boundary.free, velocity);
 
-        self.outflow(boundary, velocity);
+        self.excess(boundary, velocity);
         self.solve.mask(&mut self.rhs.data);
         let residual_flux = self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec(), residual_flux })
     }
 
-    /// Net volume leaving each cell, in units of dx², into `rhs`.
-    fn outflow(&mut self, boundary: &Boundary, velocity: &FaceField) {
+    /// Volume pushed into each cell less what flows out of it, in units of dx², into `rhs`.
+    fn excess(&mut self, boundary: &Boundary, velocity: &FaceField) {
         divergence(velocity, &boundary.open, &mut self.rhs);
-        self.rhs.data.par_iter_mut().zip(&boundary.flux.data).for_each(|(out, pushed)| *out -= pushed);
+        self.rhs.data.par_iter_mut().zip(&boundary.flux.data).for_each(|(b, pushed)| *b = pushed - *b);
     }
 }

@@ -10,7 +10,7 @@ mod extension;
 mod field;
 pub mod operators;
 pub mod parallel;
-mod sample;
+pub mod sample;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};

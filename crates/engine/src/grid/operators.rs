@@ -9,7 +9,7 @@
 //! pressure system then has coefficients A_f, one where the fluid is not cut). Beyond an open side
 //! p is zero, in the centre of the cell that would lie there.
 
-use super::{Axis, CellField, FaceField, parallel::for_each_row, strides};
+use super::{Axis, CellField, FaceField, parallel::for_each_row};
 
 /// Net outflow of every cell, Σ ±A_f u_f, m/s.
 pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
@@ -18,14 +18,12 @@ pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
         row.fill(0.0);
         for axis in Axis::ALL {
             let (u, a) = (&u.axes[axis.index()], &open.axes[axis.index()]);
-            let lower = open.face(axis, [0, j, k]);
             let mut above = [0, j, k];
             above[axis.index()] += 1;
-            let upper = open.face(axis, above);
-            let faces = |start: usize| (&u[start..start + dims[0]], &a[start..start + dims[0]]);
-            let ((ul, al), (uu, au)) = (faces(lower), faces(upper));
-            for i in 0..dims[0] {
-                row[i] += au[i] * uu[i] - al[i] * ul[i];
+            let (lower, upper) = (open.face(axis, [0, j, k]), open.face(axis, above));
+            let flows = |start: usize| u[start..start + dims[0]].iter().zip(&a[start..start + dims[0]]);
+            for ((out, (ul, al)), (uu, au)) in row.iter_mut().zip(flows(lower)).zip(flows(upper)) {
+                *out += au * uu - al * ul;
             }
         }
     });
@@ -36,22 +34,35 @@ pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
 /// `free` says which faces those are; on the sides of the domain a free face has p = 0 beyond it.
 pub fn subtract_gradient(p: &CellField, free: &FaceField<bool>, u: &mut FaceField) {
     let dims = p.dims;
+    let beyond = vec![0.0; dims[0]];
+    let cells = |j: usize, k: usize| &p.data[dims[0] * (j + dims[1] * k)..][..dims[0]];
     for axis in Axis::ALL {
         let face_dims = u.face_dims(axis);
-        let (a, n) = (axis.index(), dims[axis.index()]);
-        let stride = strides(dims)[a];
-        let free = &free.axes[a];
-        for_each_row(&mut u.axes[a], face_dims, |j, k, row| {
-            let start = face_dims[0] * (j + face_dims[1] * k);
-            for (i, value) in row.iter_mut().enumerate() {
-                if !free[start + i] {
-                    continue;
+        let free = &free.axes[axis.index()];
+        for_each_row(&mut u.axes[axis.index()], face_dims, |j, k, row| {
+            let free = &free[face_dims[0] * (j + face_dims[1] * k)..][..row.len()];
+            let mut push = |faces: std::ops::Range<usize>, upper: &[f64], lower: &[f64]| {
+                let faces = row[faces.clone()].iter_mut().zip(&free[faces]);
+                for ((u, &free), (upper, lower)) in faces.zip(upper.iter().zip(lower)) {
+                    *u -= if free { upper - lower } else { 0.0 };
                 }
-                let at = [i, j, k];
-                let cell = i + dims[0] * (j + dims[1] * k);
-                let upper = if at[a] < n { p.data[cell] } else { 0.0 };
-                let lower = if at[a] > 0 { p.data[cell - stride] } else { 0.0 };
-                *value -= upper - lower;
+            };
+            let n = dims[0];
+            match axis {
+                Axis::X => {
+                    let own = cells(j, k);
+                    push(0..1, &own[..1], &beyond);
+                    push(1..n, &own[1..], own);
+                    push(n..n + 1, &beyond, &own[n - 1..]);
+                }
+                Axis::Y => {
+                    let upper = if j < dims[1] { cells(j, k) } else { &beyond };
+                    push(0..n, upper, if j > 0 { cells(j - 1, k) } else { &beyond });
+                }
+                Axis::Z => {
+                    let upper = if k < dims[2] { cells(j, k) } else { &beyond };
+                    push(0..n, upper, if k > 0 { cells(j, k - 1) } else { &beyond });
+                }
             }
         });
     }

@@ -46,7 +46,7 @@ impl Range {
     #[inline(always)]
     fn place(&self, x: f64) -> Place {
         // `max` before `min`: a NaN becomes 0 and cannot index outside. (A cast to i32 is one instruction.)
-        let x = (x - self.first).max(0.0).min(self.last);
+        let x = min(max(x - self.first, 0.0), self.last);
         let index = (x as i32 as usize).min(self.last_lower);
         Place { index, step: self.step, t: x - index as i32 as f64 }
     }
@@ -119,8 +119,8 @@ impl<'a> Lattice<'a> {
     pub fn linear_with_range(&self, p: DVec3) -> (f64, f64, f64) {
         let (x, y, z) = (self.place(p, 0), self.place(p, 1), self.place(p, 2));
         let c = self.corners(x, y, z);
-        let low = c[0].min(c[1]).min(c[2].min(c[3])).min(c[4].min(c[5]).min(c[6].min(c[7])));
-        let high = c[0].max(c[1]).max(c[2].max(c[3])).max(c[4].max(c[5]).max(c[6].max(c[7])));
+        let low = min(min(min(c[0], c[1]), min(c[2], c[3])), min(min(c[4], c[5]), min(c[6], c[7])));
+        let high = max(max(max(c[0], c[1]), max(c[2], c[3])), max(max(c[4], c[5]), max(c[6], c[7])));
         (blend(&c, x.t, y.t, z.t), low, high)
     }
 
@@ -164,6 +164,18 @@ impl<'a> VelocityLattice<'a> {
             blend(&w.corners(xc, yc, zf), xc.t, yc.t, zf.t),
         )
     }
+}
+
+/// The smaller one, or `b` if there is a NaN: one instruction, where `f64::min` takes three.
+#[inline(always)]
+pub fn min(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The larger one, or `b` if there is a NaN.
+#[inline(always)]
+pub fn max(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 #[inline(always)]
