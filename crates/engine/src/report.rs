@@ -2,9 +2,10 @@
 
 use crate::coupling::obstacles::BodyImpulse;
 use crate::fluid::boundary::Boundary;
-use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows};
+use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
 use crate::world::{Coupled, World};
 use glam::{DQuat, DVec3};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -145,7 +146,8 @@ impl Stages {
 pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
     let (params, state, boundary) = (world.params(), world.state(), world.boundary());
     let grid = &params.grid;
-    let max_speed = state.velocity.axes.iter().flatten().fold(0.0, |m: f64, u| m.max(u.abs()));
+    let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
+    let max_speed = speeds.fold(0.0, f64::max);
     let Coupled { projected, bodies, momentum_error, ms } = coupled;
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
@@ -198,7 +200,7 @@ fn fluid_totals(world: &World) -> FluidReport {
     let mut kinetic = 0.0;
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
         let a = axis.index();
-        let stride = [1, nx, nx * ny][a];
+        let stride = strides(grid.dims)[a];
         let dims = grid.face_dims(axis);
         let [p, e] = sum_rows(dims, |j, k| {
             let mut sum = Pair::default();
@@ -274,7 +276,7 @@ pub(crate) fn momentum_error(grid: &Grid, rho: f64, boundary: &Boundary, p: &Cel
     let (mut net, mut all) = (on_bodies, on_bodies.abs().element_sum());
     for axis in Axis::ALL {
         let a = axis.index();
-        let stride = [1, grid.dims[0], grid.dims[0] * grid.dims[1]][a];
+        let stride = strides(grid.dims)[a];
         let dims = grid.face_dims(axis);
         // Free faces give it to the fluid, given ones to what holds them: either way it leaves the cells.
         let [sum, size] = sum_rows(dims, |j, k| {

@@ -7,7 +7,7 @@ use crate::fluid::forces::{Confinement, add_buoyancy};
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::smoke::{Emitter, SmokeParams, Source, fade};
 use crate::geometry::TriMesh;
-use crate::grid::{Axis, CellField, FaceField, Grid};
+use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
 pub use crate::solve::PressureSolver;
@@ -333,7 +333,7 @@ impl World {
             if speed > found.0 {
                 let dims = self.params.grid.face_dims(axis);
                 let index = data.iter().position(|u| u.abs() == speed).unwrap_or(0);
-                found = (speed, [index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])]);
+                found = (speed, unravel(dims, index));
             }
         }
         found

@@ -1,7 +1,7 @@
 //! What the fluid sees of everything solid around it: the sides of the domain, and cut faces.
 
 use crate::grid::cut_cells::CutCells;
-use crate::grid::{Axis, CellField, Extension, FaceField, Grid};
+use crate::grid::{Axis, CellField, Extension, FaceField, Grid, unravel};
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -108,10 +108,10 @@ impl Boundary {
         // Fix what has a given velocity, free what is open, leave what is closed.
         let sort_faces = |axis: Axis| {
             let a = axis.index();
-            let [nx, ny, _] = grid.face_dims(axis);
+            let dims = grid.face_dims(axis);
             let mut given = Vec::new();
             let is_free = |(index, &open): (usize, &f64)| {
-                let at = [index % nx, index / nx % ny, index / (nx * ny)];
+                let at = unravel(dims, index);
                 let wall = match at[a] {
                     0 => Some(walls[a][0]),
                     last if last == grid.dims[a] => Some(walls[a][1]),

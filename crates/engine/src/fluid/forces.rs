@@ -1,6 +1,6 @@
 //! Forces on smoke other than pressure: buoyancy, a uniform acceleration, vorticity confinement.
 
-use crate::grid::{Axis, CellField, FaceField, Grid, parallel::for_each_row};
+use crate::grid::{Axis, CellField, FaceField, Grid, parallel::for_each_row, strides};
 use glam::DVec3;
 
 /// Add Δt·(g (w s − β T) + a) to every face: smoke of density s falls, warm air rises (Boussinesq).
@@ -21,7 +21,7 @@ pub fn add_buoyancy(
         if dims[a] == 1 || (along == 0.0 && uniform == 0.0) {
             continue;
         }
-        let stride = [1, dims[0], dims[0] * dims[1]][a];
+        let stride = strides(dims)[a];
         let face_dims = velocity.face_dims(axis);
         let lift = |cell: usize| weight * density.data[cell] - expansion * temperature.data[cell];
         for_each_row(&mut velocity.axes[a], face_dims, |j, k, row| {
@@ -51,7 +51,7 @@ impl Confinement {
     pub fn add(&mut self, grid: &Grid, velocity: &mut FaceField, strength: f64, dt: f64) {
         let Self { vorticity, centred } = self;
         let dims = grid.dims;
-        let stride = [1, dims[0], dims[0] * dims[1]];
+        let stride = strides(dims);
         vorticity.resize(grid.cells(), DVec3::ZERO);
         centred.resize(grid.cells(), DVec3::ZERO);
         // A cell and its two neighbours along an axis; the cell itself stands in beyond the sides.

@@ -3,7 +3,7 @@
 use super::advect::{Advection, Trace};
 use super::noise::noise;
 use crate::geometry::{Pose, Shape, SignedDistance};
-use crate::grid::{Axis, CellField, FaceField, Grid};
+use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ impl Emitter {
         let feature = source.shape.bounds().size().min_element() / FLICKER_FEATURES;
         let reached = |dims: [usize; 3], position: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<Reached> {
             let reach = |index: usize| {
-                let p = position([index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])]);
+                let p = position(unravel(dims, index));
                 let share = share(p);
                 (share > 0.0).then(|| Reached { index, share, place: (p - source.pose.position) / feature })
             };

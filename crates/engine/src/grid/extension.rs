@@ -53,7 +53,7 @@ impl Extension {
 
 /// Storage indices of the up to six neighbours of a sample.
 fn neighbours(dims: [usize; 3], index: usize) -> impl Iterator<Item = usize> {
-    let stride = [1, dims[0], dims[0] * dims[1]];
+    let stride = super::strides(dims);
     (0..3).flat_map(move |a| {
         let i = index / stride[a] % dims[a];
         let below = (i > 0).then(|| index - stride[a]);

@@ -54,6 +54,16 @@ impl Axis {
     }
 }
 
+/// From a sample to the next one along each axis, in an array with these dims.
+pub fn strides([nx, ny, _]: [usize; 3]) -> [usize; 3] {
+    [1, nx, nx * ny]
+}
+
+/// Grid indices of the sample stored at `index` in an array with these dims.
+pub fn unravel([nx, ny, _]: [usize; 3], index: usize) -> [usize; 3] {
+    [index % nx, index / nx % ny, index / (nx * ny)]
+}
+
 /// A box of cubic cells: where they are and how they are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
@@ -95,8 +105,7 @@ impl Grid {
 
     /// Grid indices of the cell stored at `index`.
     pub fn cell_at(&self, index: usize) -> [usize; 3] {
-        let [nx, ny, _] = self.dims;
-        [index % nx, index / nx % ny, index / (nx * ny)]
+        unravel(self.dims, index)
     }
 
     /// Centre of a cell, m.

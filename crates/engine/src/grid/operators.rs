@@ -9,7 +9,7 @@
 //! pressure system then has coefficients A_f, one where the fluid is not cut). Beyond an open side
 //! p is zero, in the centre of the cell that would lie there.
 
-use super::{Axis, CellField, FaceField, parallel::for_each_row};
+use super::{Axis, CellField, FaceField, parallel::for_each_row, strides};
 
 /// Net outflow of every cell, Σ ±A_f u_f, m/s.
 pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
@@ -39,7 +39,7 @@ pub fn subtract_gradient(p: &CellField, free: &FaceField<bool>, u: &mut FaceFiel
     for axis in Axis::ALL {
         let face_dims = u.face_dims(axis);
         let (a, n) = (axis.index(), dims[axis.index()]);
-        let stride = [1, dims[0], dims[0] * dims[1]][a];
+        let stride = strides(dims)[a];
         let free = &free.axes[a];
         for_each_row(&mut u.axes[a], face_dims, |j, k, row| {
             let start = face_dims[0] * (j + face_dims[1] * k);
