@@ -31,9 +31,11 @@ impl SampledDistance {
     /// Sample `shape` at points `dx` (m) apart as far as `band` (m) around it; farther away, `at` answers at least `band`.
     pub fn new(shape: &Shape, dx: f64, band: f64) -> Self {
         let bounds = shape.bounds();
-        let margin = band + dx;
-        let dims = (bounds.size() + 2.0 * margin).to_array().map(|length| (length / dx).ceil() as usize + 1);
-        let grid = Grid::new(dims, dx, bounds.min - margin);
+        // One sample lies in the middle of the shape, so that the samples of its mirror image are the mirror images of its own.
+        let reach = (0.5 * bounds.size() + band + dx) / dx;
+        let steps = reach.to_array().map(|cells| cells.ceil() as usize);
+        let origin = 0.5 * (bounds.min + bounds.max) - (DVec3::from(steps.map(|n| n as f64)) + 0.5) * dx;
+        let grid = Grid::new(steps.map(|n| 2 * n + 1), dx, origin);
         let values = SignedDistance::new(shape).at_cells(&Pose::IDENTITY, &grid, band);
         Self { grid, values }
     }
