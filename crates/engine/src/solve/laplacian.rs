@@ -310,7 +310,7 @@ fn build_plane(network: &Network, k: usize, zeros: &[f64], plane: &mut Plane<Uni
         cut(&row, |start, end, uniform| {
             let kind = match uniform {
                 Some(u) => {
-                    let smallest = u.sides.iter().chain(&u.ends).fold(u.x.min(u.extra), |a, b| a.min(*b));
+                    let smallest = u.sides.iter().chain(&u.ends).chain(&u.extra).fold(u.x, |a, b| a.min(*b));
                     largest = larger(largest, u.diagonals().into_iter().fold(0.0, larger) + negative(smallest));
                     Kind::Uniform(u)
                 }

@@ -206,11 +206,13 @@ fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<
         let (start, end) = (span.start as usize, span.end as usize);
         match span.kind {
             Kind::Uniform(u) if u.x > 0.0 || u.is_void() => {
-                visit(&mut open, start, end, u.ends[0] > 0.0, !u.is_void(), u.extra > 0.0);
+                let tied = u.extra.iter().any(|&d| d > 0.0);
+                visit(&mut open, start, end, u.ends[0] > 0.0, !u.is_void(), tied);
             }
             Kind::Uniform(u) => {
                 for i in start..end {
-                    visit(&mut open, i, i + 1, i == start && u.ends[0] > 0.0, true, u.extra > 0.0);
+                    let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
+                    visit(&mut open, i, i + 1, i == start && u.ends[0] > 0.0, true, u.extra[place] > 0.0);
                 }
             }
             Kind::Packed(_) => {

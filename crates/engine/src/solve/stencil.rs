@@ -97,8 +97,8 @@ pub(super) struct Uniform {
     pub ends: [f64; 2],
     /// y−, y+, z−, z+.
     pub sides: [f64; 4],
-    /// Tie to zero.
-    pub extra: f64,
+    /// Tie to zero of the first, of an inner and of the last cell: rows often end at an open side.
+    pub extra: [f64; 3],
 }
 
 /// Sum of the conductances x−, x+, y−, y+, z−, z+; always in the same order, so that what is left of a diagonal is the tie, exactly.
@@ -111,7 +111,7 @@ impl Uniform {
     pub fn diagonals(&self) -> [f64; 3] {
         let [a, b, c, d] = self.sides;
         let x = [[self.ends[0], self.x], [self.x, self.x], [self.x, self.ends[1]]];
-        x.map(|[l, r]| total(&[l, r, a, b, c, d]) + self.extra)
+        std::array::from_fn(|n| total(&[x[n][0], x[n][1], a, b, c, d]) + self.extra[n])
     }
 
     /// Whether no cell of the span couples to anything.
@@ -172,7 +172,8 @@ pub(super) fn cut(row: &Row, mut visit: impl FnMut(usize, usize, Option<Uniform>
         open = match (open, block) {
             (Some((from, None)), None) => Some((from, None)),
             (Some((from, Some(a))), Some(b)) if joins(&a, &b) => {
-                Some((from, Some(Uniform { ends: [a.ends[0], b.ends[1]], ..a })))
+                let extra = [a.extra[0], a.extra[1], b.extra[2]];
+                Some((from, Some(Uniform { ends: [a.ends[0], b.ends[1]], extra, ..a })))
             }
             (previous, block) => {
                 if let Some((from, kind)) = previous {
@@ -189,7 +190,7 @@ pub(super) fn cut(row: &Row, mut visit: impl FnMut(usize, usize, Option<Uniform>
 
 /// Whether two neighbouring uniform spans are one.
 fn joins(a: &Uniform, b: &Uniform) -> bool {
-    a.x == b.x && a.ends[1] == a.x && a.sides == b.sides && a.extra == b.extra
+    a.x == b.x && a.ends[1] == a.x && a.sides == b.sides && a.extra[1..] == [b.extra[0]; 2] && b.extra[0] == b.extra[1]
 }
 
 /// The coefficients of cells `start..end` if all are alike. Odd remainders of a row are packed, to keep pairs whole.
@@ -200,15 +201,20 @@ fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
     }
     let alike = |slice: &[f64]| slice.iter().fold(true, |same, v| same & (*v == slice[0]));
     let inner = &row.x[start + 1..end];
-    let same = alike(inner) && row.sides.iter().all(|s| alike(&s[start..end])) && alike(&row.extra[start..end]);
+    let ties = &row.extra[start..end];
+    // Two cells have no inner one; the first stands in.
+    let inner_ties = if ties.len() > 2 { &ties[1..ties.len() - 1] } else { &ties[..1] };
+    let same = alike(inner) && row.sides.iter().all(|s| alike(&s[start..end])) && alike(inner_ties);
     let uniform = Uniform {
         x: inner[0],
         ends: [if start > 0 { row.x[start] } else { 0.0 }, if end < n { row.x[end] } else { 0.0 }],
         sides: row.sides.map(|s| s[start]),
-        extra: row.extra[start],
+        extra: [ties[0], inner_ties[0], ties[ties.len() - 1]],
     };
     // Either every cell is an unknown or none is.
-    (same && (uniform.diagonals()[1] != 0.0 || uniform.is_void())).then_some(uniform)
+    let tied_alike = uniform.extra.map(|d| d > 0.0) == [uniform.extra[1] > 0.0; 3];
+    let connected = uniform.x != 0.0 || uniform.sides != [0.0; 4] || tied_alike;
+    (same && connected && (uniform.diagonals()[1] != 0.0 || uniform.is_void())).then_some(uniform)
 }
 
 #[cfg(test)]
@@ -225,11 +231,28 @@ mod tests {
         let row = Row { x: &x, sides: [&side; 4], extra: &extra };
         let mut spans = Vec::new();
         cut(&row, |start, end, uniform| spans.push((start, end, uniform)));
-        let alike = Uniform { x: 1.0, ends: [0.0, 1.0], sides: [2.0; 4], extra: 0.0 };
+        let alike = Uniform { x: 1.0, ends: [0.0, 1.0], sides: [2.0; 4], extra: [0.0; 3] };
         assert_eq!(
             spans,
             [(0, 16, Some(alike)), (16, 32, None), (32, 40, Some(Uniform { ends: [1.0, 0.0], ..alike }))]
         );
+    }
+
+    /// An open side ties the end of every row to zero: the row stays one span.
+    #[test]
+    fn the_ends_of_a_row_may_be_tied() {
+        let (x, side) = (vec![1.0; 49], vec![1.0; 48]);
+        let mut extra = vec![0.0; 48];
+        (extra[0], extra[47]) = (2.0, 1.0);
+        let spans = |extra: &[f64]| {
+            let mut spans = Vec::new();
+            let row = Row { x: &x, sides: [&side; 4], extra };
+            cut(&row, |start, end, uniform| spans.push((start, end, uniform.map(|u| u.extra))));
+            spans
+        };
+        assert_eq!(spans(&extra), [(0, 48, Some([2.0, 0.0, 1.0]))]);
+        extra[16] = 3.0;
+        assert_eq!(spans(&extra), [(0, 16, Some([2.0, 0.0, 0.0])), (16, 48, Some([3.0, 0.0, 1.0]))]);
     }
 
     /// A face between two blocks may differ: it is the end of both. Solid cells are one void span.

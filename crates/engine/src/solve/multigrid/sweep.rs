@@ -21,8 +21,8 @@ pub(super) struct Smooth<T> {
     sides: [T; 4],
     /// 1 ÷ diagonal of the first, of an inner and of the last cell.
     inverse: [T; 3],
-    /// What the tie to zero leaves of a correction interpolated from the coarser level.
-    factor: T,
+    /// What the tie to zero leaves of a correction interpolated from the coarser level, in the same three.
+    factor: [T; 3],
 }
 
 /// The rows of the other colour around one row.
@@ -99,12 +99,14 @@ fn pack<T: Real>(
 
 fn smooth<T: Real>(u: &Uniform, unit: f64) -> Smooth<T> {
     let to = |v: f64| T::of(v / unit);
+    let [a, b, c, d] = u.sides;
+    let faces = [[u.ends[0], u.x], [u.x, u.x], [u.x, u.ends[1]]].map(|[l, r]| [l, r, a, b, c, d]);
     Smooth {
         x: to(u.x),
         ends: u.ends.map(to),
         sides: u.sides.map(to),
         inverse: u.diagonals().map(|d| T::of(inverse(d / unit))),
-        factor: T::of(factor(&[u.x, u.x, u.sides[0], u.sides[1], u.sides[2], u.sides[3]], u.extra)),
+        factor: std::array::from_fn(|n| T::of(factor(&faces[n], u.extra[n]))),
     }
 }
 
@@ -146,7 +148,7 @@ pub(super) fn sweep<T: Real>(
                 let edge = (slots - 1) * parity;
                 let [l, r] = if parity == 0 { [u.ends[0], u.x] } else { [u.x, u.ends[1]] };
                 let c = [l, r, u.sides[0], u.sides[1], u.sides[2], u.sides[3]];
-                out[edge] = f(b[edge], combine(c, rows.map(|r| r[edge])), u.inverse[2 * parity], u.factor);
+                out[edge] = f(b[edge], combine(c, rows.map(|r| r[edge])), u.inverse[2 * parity], u.factor[2 * parity]);
             }
             Kind::Packed(offset) => {
                 let numbers = &plane.packed[offset + PACK * parity * slots..][..PACK * slots];
@@ -168,7 +170,7 @@ const LANES: usize = 8;
 #[inline(never)]
 fn uniform_sweep<T: Real>(u: &Smooth<T>, rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
     let c = [u.x, u.x, u.sides[0], u.sides[1], u.sides[2], u.sides[3]];
-    let (inverse, factor) = (u.inverse[1], u.factor);
+    let (inverse, factor) = (u.inverse[1], u.factor[1]);
     let n = out.len() / LANES;
     let [u0, u1, u2, u3, u4, u5] = rows.map(|r| &r.as_chunks::<LANES>().0[..n]);
     let (b_chunks, b_rest) = b.as_chunks::<LANES>();
@@ -235,8 +237,14 @@ pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, pa
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
         let v = &mut v[start..end];
         match &span.kind {
-            Kind::Uniform(u) if u.factor == T::of(1.0) => {}
-            Kind::Uniform(u) => v.iter_mut().for_each(|v| *v = *v * u.factor),
+            Kind::Uniform(u) => {
+                let edge = (end - start - 1) * parity;
+                let at_edge = v[edge] * u.factor[2 * parity];
+                if u.factor[1] != T::of(1.0) {
+                    v.iter_mut().for_each(|v| *v = *v * u.factor[1]);
+                }
+                v[edge] = at_edge;
+            }
             Kind::Packed(offset) => {
                 let factor = &plane.packed[offset + (PACK * parity + 7) * (end - start)..];
                 v.iter_mut().zip(factor).for_each(|(v, factor)| *v = *v * *factor);
