@@ -1,6 +1,6 @@
 //! Values between the samples: trilinear, and monotone cubic.
 //!
-//! Positions are in *index space*: the domain is [0,nx]×[0,ny]×[0,nz], a cell's edge is 1. A
+//! Positions are in *index space*: the domain is the box from 0 to (nx, ny, nz), a cell's edge is 1. A
 //! [`Lattice`] knows where its first sample sits there ((½,½,½) for cells, (0,½,½) for faces
 //! across x, …). Beyond the outermost samples the field is continued constantly, which is what a
 //! free-slip wall and an open side both want; along a flat axis there is nothing to interpolate.
