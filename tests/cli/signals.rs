@@ -1,4 +1,4 @@
-//! Rows 34 and 35: runs that are killed, and runs that are asked to stop.
+//! Rows 34, 35 and 37: runs that are killed, that are asked to stop, or that lose their directory.
 
 use crate::support::{Answer, Place};
 use std::fs;
@@ -100,4 +100,22 @@ fn a_signal_ends_the_run_with_a_checkpoint() {
         let name = checkpoints[0].as_ref().unwrap().file_name().into_string().unwrap();
         assert_eq!(name, format!("checkpoint_{:010}.btub", steps.len()), "the last step is in it");
     }
+}
+
+/// Row 37: the directory of a run is taken away under it.
+#[test]
+fn a_run_whose_directory_vanishes_ends_with_an_error() {
+    let place = Place::new();
+    place.write("plume.toml", SCENE);
+    let mut child = start(&place, "out", &["--set", "time.frames=1000000"]);
+    let patience = Instant::now();
+    while !place.path("out/frames/smoke_0001.vdb").exists() {
+        assert!(patience.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none());
+        sleep(Duration::from_millis(10));
+    }
+    // Moved away as a whole: what it had written stays intact elsewhere.
+    fs::rename(place.path("out"), place.path("elsewhere")).unwrap();
+    let answer = Answer::from(child.wait_with_output().unwrap());
+    answer.refuses(5, &["cannot write", "No such file or directory"]);
+    assert!(place.path("elsewhere/frames/smoke_0001.vdb").exists());
 }
