@@ -213,41 +213,41 @@ fn packed_sweep<T: Real>(c: [&[T]; PACK], rows: [&[T]; 6], b: &[T], out: &mut [T
 
 /// v ← v ÷ diagonal for every cell of the row with the given parity.
 pub(super) fn divide<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &mut [T]) {
-    for span in plane.row(j) {
-        let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
-        let v = &mut v[start..end];
-        match &span.kind {
-            Kind::Uniform(u) => {
-                let edge = (end - start - 1) * parity;
-                let at_edge = v[edge] * u.inverse[2 * parity];
-                v.iter_mut().for_each(|v| *v = *v * u.inverse[1]);
-                v[edge] = at_edge;
-            }
-            Kind::Packed(offset) => {
-                let inverse = &plane.packed[offset + (PACK * parity + 6) * (end - start)..];
-                v.iter_mut().zip(inverse).for_each(|(v, inverse)| *v = *v * *inverse);
-            }
-        }
-    }
+    multiply(plane, j, parity, v, |u| u.inverse, 6);
 }
 
 /// v ← v · interpolation factor for every cell of the row with the given parity.
 pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &mut [T]) {
+    multiply(plane, j, parity, v, |u| u.factor, 7);
+}
+
+/// Multiply a row by one of its numbers: `uniform` tells it of the first, of an inner and of the last cell of a uniform
+/// span, `packed` is its place in a packed one.
+#[inline(always)]
+fn multiply<T: Real>(
+    plane: &Plane<Smooth<T>, T>,
+    j: usize,
+    parity: usize,
+    v: &mut [T],
+    uniform: impl Fn(&Smooth<T>) -> [T; 3],
+    packed: usize,
+) {
     for span in plane.row(j) {
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
         let v = &mut v[start..end];
         match &span.kind {
             Kind::Uniform(u) => {
+                let numbers = uniform(u);
                 let edge = (end - start - 1) * parity;
-                let at_edge = v[edge] * u.factor[2 * parity];
-                if u.factor[1] != T::of(1.0) {
-                    v.iter_mut().for_each(|v| *v = *v * u.factor[1]);
+                let at_edge = v[edge] * numbers[2 * parity];
+                if numbers[1] != T::of(1.0) {
+                    v.iter_mut().for_each(|v| *v = *v * numbers[1]);
                 }
                 v[edge] = at_edge;
             }
             Kind::Packed(offset) => {
-                let factor = &plane.packed[offset + (PACK * parity + 7) * (end - start)..];
-                v.iter_mut().zip(factor).for_each(|(v, factor)| *v = *v * *factor);
+                let numbers = &plane.packed[offset + (PACK * parity + packed) * (end - start)..];
+                v.iter_mut().zip(numbers).for_each(|(v, number)| *v = *v * *number);
             }
         }
     }
