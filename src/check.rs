@@ -40,7 +40,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         params.obstacles.len(),
         scene.memory.triangles
     ));
-    say(&format!("  sources    {}", params.sources.len()));
+    say(&format!("  sources    {}", params.fluid.sources()));
     say(&format!("  hash       {}", scene.hash));
     Ok(Exit::Ok)
 }

@@ -11,14 +11,14 @@ use glam::{DQuat, DVec3};
 /// A plume past a still ball and a turning paddle, open above.
 fn busy() -> WorldParams {
     let mut params = still_air([24, 32, 20], 0.05);
-    params.smoke.gravity = DVec3::new(0.0, -9.81, 0.0);
-    params.smoke.expansion = 1.0 / 293.0;
-    params.smoke.confinement = 0.3;
+    params.fluid.smoke().gravity = DVec3::new(0.0, -9.81, 0.0);
+    params.fluid.smoke().expansion = 1.0 / 293.0;
+    params.fluid.smoke().confinement = 0.3;
     params.walls[1][1] = Wall::Open;
     params.pressure.params.tolerance = 1e-6;
     params.time.fps = 24.0;
     params.time.cfl = 2.0;
-    params.sources.push(Source {
+    params.fluid.smoke().sources.push(Source {
         name: "vent".into(),
         shape: Shape::Sphere { radius: 0.2 },
         pose: Pose { position: DVec3::new(0.6, 0.3, 0.45), rotation: DQuat::IDENTITY },
@@ -60,7 +60,7 @@ fn one_and_two_threads_give_the_same_bits() {
     };
     let [one, two, five] = [1, 2, 5].map(with_threads);
     assert!(one == two && one == five);
-    assert!(one.density.data.iter().sum::<f64>() > 0.0);
+    assert!(one.fluid.smoke().unwrap().density.data.iter().sum::<f64>() > 0.0);
 }
 
 #[test]
@@ -79,7 +79,16 @@ fn the_order_of_bodies_does_not_matter() {
     let mut swapped = busy();
     swapped.obstacles.reverse();
     let (a, b) = (run(busy(), 5), run(swapped, 5));
-    let difference = a.density.data.iter().zip(&b.density.data).map(|(x, y)| (x - y).abs()).fold(0.0, f64::max);
+    let difference = a
+        .fluid
+        .smoke()
+        .unwrap()
+        .density
+        .data
+        .iter()
+        .zip(&b.fluid.smoke().unwrap().density.data)
+        .map(|(x, y)| (x - y).abs())
+        .fold(0.0, f64::max);
     assert!(difference <= 1e-9, "{difference}");
 }
 

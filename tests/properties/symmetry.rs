@@ -45,11 +45,11 @@ impl Image {
 fn scene(image: &Image) -> WorldParams {
     let mut params = still_air([N; 3], 1.0 / N as f64);
     params.pressure.params.tolerance = 1e-12;
-    params.smoke.gravity = image.vector(DVec3::new(0.5, -9.81, 0.7));
-    params.smoke.acceleration = image.vector(DVec3::new(0.2, 0.1, -0.3));
-    params.smoke.expansion = 1.0 / 293.0;
-    params.smoke.weight = 0.05;
-    params.smoke.confinement = 0.4;
+    params.fluid.smoke().gravity = image.vector(DVec3::new(0.5, -9.81, 0.7));
+    params.fluid.smoke().acceleration = image.vector(DVec3::new(0.2, 0.1, -0.3));
+    params.fluid.smoke().expansion = 1.0 / 293.0;
+    params.fluid.smoke().weight = 0.05;
+    params.fluid.smoke().confinement = 0.4;
     params.time.fps = 20.0;
     params.time.max_dt = 0.025;
     params.time.cfl = 4.0;
@@ -59,7 +59,7 @@ fn scene(image: &Image) -> WorldParams {
     params.walls[axis][(outward[axis] > 0.0) as usize] = Wall::Open;
 
     let ball = image.mesh(Shape::Sphere { radius: 0.2 }.surface(0.05));
-    params.sources.push(Source {
+    params.fluid.smoke().sources.push(Source {
         name: "vent".into(),
         shape: Shape::Mesh(Arc::new(ball)),
         pose: Pose { position: image.point(DVec3::new(0.3, 0.25, 0.6)), rotation: DQuat::IDENTITY },
@@ -102,10 +102,17 @@ fn asymmetry(matrix: DMat3) -> f64 {
     let mut worst = 0.0f64;
     for index in 0..N * N * N {
         let at = [index % N, index / N % N, index / (N * N)];
-        worst = worst.max((identity.density[at] - other.density[image.cell(at)]).abs());
-        worst = worst.max((identity.temperature[at] - other.temperature[image.cell(at)]).abs() / 300.0);
+        worst = worst.max(
+            (identity.fluid.smoke().unwrap().density[at] - other.fluid.smoke().unwrap().density[image.cell(at)]).abs(),
+        );
+        worst = worst.max(
+            (identity.fluid.smoke().unwrap().temperature[at]
+                - other.fluid.smoke().unwrap().temperature[image.cell(at)])
+            .abs()
+                / 300.0,
+        );
     }
-    assert!(identity.density.data.iter().sum::<f64>() > 10.0);
+    assert!(identity.fluid.smoke().unwrap().density.data.iter().sum::<f64>() > 10.0);
     worst
 }
 

@@ -165,7 +165,7 @@ fn verification(name: &str) -> &'static Run {
 fn fluid_at_rest_stays_at_rest() {
     for name in ["still-box", "spherical-container", "isolated-cells"] {
         let Run { scene, reports, .. } = verification(name);
-        let acceleration = scene.params.smoke.acceleration.length();
+        let acceleration = scene.params.fluid.clone().smoke().acceleration.length();
         assert!(reports[0].max_speed <= 1e-9 * acceleration * reports[0].dt, "{name}: {}", reports[0].max_speed);
         assert!(reports.iter().all(|report| report.max_speed <= 1e-6), "{name}");
     }
@@ -177,7 +177,7 @@ fn a_uniform_stream_stays_uniform() {
     let Run { scene, reports, .. } = verification("uniform-stream");
     let speed = 0.9;
     for report in reports {
-        let energy = 0.5 * scene.params.smoke.rho * speed * speed * report.fluid.volume;
+        let energy = 0.5 * scene.params.fluid.rho() * speed * speed * report.fluid.volume;
         assert!((report.max_speed - speed).abs() <= 1e-11, "{}", report.max_speed);
         assert!((report.fluid.kinetic / energy - 1.0).abs() <= 1e-11, "{}", report.fluid.kinetic / energy);
     }

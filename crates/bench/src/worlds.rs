@@ -1,8 +1,10 @@
 //! Small worlds to measure and to test with.
 
+use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::advect::{Advection, Trace};
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::fluid::smoke::SmokeParams;
+use bathtub_engine::fluid::water::{Liquid, Region, Transfer, WaterParams};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, FaceField, Grid};
 use bathtub_engine::solid::{Motion, Obstacle};
@@ -15,7 +17,7 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
     WorldParams {
         grid: Grid::new(dims, dx, DVec3::ZERO),
         walls: [[Wall::Closed; 2]; 3],
-        smoke: SmokeParams {
+        fluid: FluidParams::Smoke(SmokeParams {
             rho: 1.2,
             gravity: DVec3::ZERO,
             weight: 0.0,
@@ -26,8 +28,8 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
             cooling: 0.0,
             advection: Advection::MacCormack,
             trace: Trace::Rk2,
-        },
-        sources: Vec::new(),
+            sources: Vec::new(),
+        }),
         obstacles: Vec::new(),
         pressure: PressureParams {
             solver: PressureSolver::Multigrid,
@@ -67,4 +69,27 @@ pub fn face_samples(grid: &Grid, u: impl Fn(DVec3) -> DVec3) -> FaceField {
         }
     }
     field
+}
+
+/// A closed box, one metre along its longest side, with water at rest up to `level` (m).
+pub fn still_water(dims: [usize; 3], dx: f64, level: f64) -> WorldParams {
+    let initial = vec![Liquid { region: Region::Below(level), velocity: DVec3::ZERO }];
+    WorldParams { fluid: FluidParams::Water(water(initial, dims)), ..still_air(dims, dx) }
+}
+
+/// Water with every default.
+pub fn water(initial: Vec<Liquid>, dims: [usize; 3]) -> WaterParams {
+    WaterParams {
+        rho: 1000.0,
+        gravity: DVec3::new(0.0, -9.81, 0.0),
+        shake: None,
+        transfer: Transfer::Apic,
+        trace: Trace::Rk3,
+        particles_per_axis: if dims.contains(&1) { 3 } else { 2 },
+        hold_volume: true,
+        seed: 0,
+        initial,
+        sources: Vec::new(),
+        drains: Vec::new(),
+    }
 }

@@ -2,6 +2,9 @@
 
 use crate::coupling::obstacles::BodyImpulse;
 use crate::fluid::boundary::Boundary;
+use crate::fluid::smoke::{SmokeParams, SmokeState};
+use crate::fluid::water::{WaterParams, WaterState, particles_per_cell};
+use crate::fluid::{FluidParams, FluidState};
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
 use crate::world::{Coupled, World};
 use glam::{DQuat, DVec3};
@@ -58,18 +61,24 @@ pub struct SolverReport {
 /// Totals over the fluid, SI.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FluidReport {
-    /// m³.
+    /// m³; of a liquid, what it fills.
     pub volume: f64,
-    /// kg.
+    /// kg; of a liquid, of all its particles.
     pub mass: f64,
     /// kg m/s.
     pub momentum: DVec3,
     /// J.
     pub kinetic: f64,
-    /// J (buoyancy energy of the smoke relative to the domain's lowest corner).
+    /// J relative to the domain's lowest corner; of smoke, its buoyancy's.
     pub potential: f64,
     /// ∫ smoke density dV.
     pub smoke: f64,
+    /// Particles of a liquid.
+    pub particles: u64,
+    /// Liquid let in by sources since the start, m³.
+    pub emitted: f64,
+    /// Liquid lost through drains and open sides since the start, m³.
+    pub drained: f64,
 }
 
 /// One solid after a step.
@@ -189,10 +198,54 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
     }
 }
 
-/// Mass, momentum, energies of the fluid; a face carries the mean open volume of its two cells.
+/// Particles added up by one task.
+const CHUNK: usize = 4096;
+
+/// Mass, momentum, energies of the fluid.
 fn fluid_totals(world: &World) -> FluidReport {
-    let (params, state, volume) = (world.params(), world.state(), &world.boundary().volume);
-    let (grid, rho, cell) = (&params.grid, params.smoke.rho, params.grid.dx.powi(3));
+    match (&world.params().fluid, &world.state().fluid) {
+        (FluidParams::Smoke(params), FluidState::Smoke(smoke)) => smoke_totals(world, params, smoke),
+        (FluidParams::Water(params), FluidState::Water(water)) => water_totals(world, params, water),
+        _ => unreachable!("a fluid and its state are of the same kind"),
+    }
+}
+
+/// Of the particles. The volume is what the liquid fills: cells amid liquid count as full, those at its surface and
+/// beyond by their particles.
+fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> FluidReport {
+    let (grid, particles) = (&world.params().grid, &water.particles);
+    let each = grid.dx.powi(3) / particles_per_cell(params, grid) as f64;
+    let mass = params.rho * each;
+    let sums: Vec<[f64; 5]> = (particles.position.par_chunks(CHUNK), particles.velocity.par_chunks(CHUNK))
+        .into_par_iter()
+        .map(|(position, velocity)| {
+            let mut sum = [0.0; 5];
+            for (x, v) in position.iter().zip(velocity) {
+                let terms = [v.x, v.y, v.z, 0.5 * v.length_squared(), -params.gravity.dot(*x - grid.origin)];
+                sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
+            sum
+        })
+        .collect();
+    let [px, py, pz, kinetic, potential] =
+        sums.into_iter().fold([0.0; 5], |sum, terms| std::array::from_fn(|i| sum[i] + terms[i])).map(|sum| mass * sum);
+    FluidReport {
+        volume: water.filled_volume(grid, &world.boundary().volume, each),
+        mass: mass * (particles.len() as u64 + water.bank) as f64,
+        momentum: DVec3::new(px, py, pz),
+        kinetic,
+        potential,
+        smoke: 0.0,
+        particles: particles.len() as u64,
+        emitted: each * water.emitted as f64,
+        drained: each * water.drained as f64,
+    }
+}
+
+/// A face carries the mean open volume of its two cells.
+fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> FluidReport {
+    let (grid, velocity, volume) = (&world.params().grid, &world.state().velocity, &world.boundary().volume);
+    let (rho, cell) = (params.rho, grid.dx.powi(3));
     let [nx, ny, _] = grid.dims;
     let row_of = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
 
@@ -208,7 +261,7 @@ fn fluid_totals(world: &World) -> FluidReport {
                 let (at, c) = ([i, j, k], i + nx * (j + ny * k));
                 let upper = if at[a] < grid.dims[a] { volume.data[c] } else { 0.0 };
                 let lower = if at[a] > 0 { volume.data[c - stride] } else { 0.0 };
-                let u = state.velocity[(axis, at)];
+                let u = velocity[(axis, at)];
                 let mass = 0.5 * (upper + lower);
                 sum = Pair([sum.0[0] + mass * u, sum.0[1] + 0.5 * mass * u * u]);
             }
@@ -220,18 +273,26 @@ fn fluid_totals(world: &World) -> FluidReport {
     }
 
     let open = sum_rows(grid.dims, |j, k| volume.data[row_of(j, k)].iter().sum::<f64>()) * cell;
-    let [smoke, lift] = sum_rows(grid.dims, |j, k| {
+    let [content, lift] = sum_rows(grid.dims, |j, k| {
         let mut sum = Pair::default();
         for (i, c) in row_of(j, k).enumerate() {
-            let (s, t, v) = (state.density.data[c], state.temperature.data[c], volume.data[c]);
-            let height = -params.smoke.gravity.dot(grid.cell_centre([i, j, k]) - grid.origin);
-            let excess = params.smoke.weight * s - params.smoke.expansion * t;
+            let (s, t, v) = (smoke.density.data[c], smoke.temperature.data[c], volume.data[c]);
+            let height = -params.gravity.dot(grid.cell_centre([i, j, k]) - grid.origin);
+            let excess = params.weight * s - params.expansion * t;
             sum = Pair([sum.0[0] + s * v, sum.0[1] + excess * height * v]);
         }
         sum
     })
     .0;
-    FluidReport { volume: open, mass: rho * open, momentum, kinetic, potential: rho * lift * cell, smoke: smoke * cell }
+    FluidReport {
+        volume: open,
+        mass: rho * open,
+        momentum,
+        kinetic,
+        potential: rho * lift * cell,
+        smoke: content * cell,
+        ..FluidReport::default()
+    }
 }
 
 /// Two sums taken in one pass.

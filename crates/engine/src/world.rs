@@ -1,17 +1,16 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
 use crate::coupling::obstacles::{BodyImpulse, Obstacles};
-use crate::fluid::advect::{Advector, Flow};
 use crate::fluid::boundary::{Boundary, Wall};
-use crate::fluid::forces::{Confinement, add_buoyancy};
 use crate::fluid::projection::{Projected, Projection};
-use crate::fluid::smoke::{Emitter, SmokeParams, Source, fade};
+use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
 pub use crate::solve::PressureSolver;
 use crate::solve::{SolveError, SolveInfo, SolveParams};
+use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -22,10 +21,8 @@ pub struct WorldParams {
     pub grid: Grid,
     /// Lower and upper side along each axis; sides across a flat axis are closed.
     pub walls: [[Wall; 2]; 3],
-    /// The fluid.
-    pub smoke: SmokeParams,
-    /// What emits smoke.
-    pub sources: Vec<Source>,
+    /// The fluid and what it comes from.
+    pub fluid: FluidParams,
     /// Static and scripted solids.
     pub obstacles: Vec<Obstacle>,
     /// The pressure solve.
@@ -69,12 +66,29 @@ pub struct State {
     pub frame: u64,
     /// Fluid velocity, m/s.
     pub velocity: FaceField,
-    /// Smoke density.
-    pub density: CellField,
-    /// Temperature above ambient, K.
-    pub temperature: CellField,
     /// Pressure, Pa: the next solve starts from it.
     pub pressure: CellField,
+    /// What the fluid carries.
+    pub fluid: FluidState,
+}
+
+impl State {
+    /// The name of a field with a value that is no number, if there is one.
+    fn non_finite(&self) -> Option<&'static str> {
+        let is_finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
+        let all = |vectors: &[DVec3]| vectors.par_iter().all(|v| v.is_finite());
+        let fields = match &self.fluid {
+            FluidState::Smoke(smoke) => {
+                [("density", is_finite(&smoke.density.data)), ("temperature", is_finite(&smoke.temperature.data))]
+            }
+            FluidState::Water(water) => [
+                ("particle position", all(&water.particles.position)),
+                ("particle velocity", all(&water.particles.velocity)),
+            ],
+        };
+        let velocity = ("velocity", self.velocity.axes.iter().all(|u| is_finite(u)));
+        [velocity].into_iter().chain(fields).find_map(|(name, is_finite)| (!is_finite).then_some(name))
+    }
 }
 
 /// A run in progress.
@@ -85,9 +99,7 @@ pub struct World {
     next: State,
     obstacles: Obstacles,
     boundary: Boundary,
-    emitters: Vec<Emitter>,
-    advector: Advector,
-    confinement: Confinement,
+    fluid: Fluid,
     projection: Projection,
     clock: Stages,
 }
@@ -132,36 +144,26 @@ pub enum StepError {
 }
 
 impl World {
-    /// The fluid at rest, nothing emitted yet.
+    /// The fluid as it is at the start, nothing emitted yet.
     pub fn new(params: WorldParams) -> Self {
         let grid = params.grid;
-        let state = State {
-            time: 0.0,
-            step: 0,
-            frame: 0,
-            velocity: FaceField::new(&grid, 0.0),
-            density: CellField::new(&grid, 0.0),
-            temperature: CellField::new(&grid, 0.0),
-            pressure: CellField::new(&grid, 0.0),
-        };
         let obstacles = Obstacles::new(&params.obstacles, &grid);
         let boundary = obstacles.boundary(&grid, params.walls);
         let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
-        let mut world = Self {
-            emitters: params.sources.iter().map(|source| Emitter::new(source, &grid)).collect(),
-            next: state.clone(),
-            advector: Advector::default(),
-            confinement: Confinement::default(),
-            clock: Stages::default(),
-            params,
-            state,
-            obstacles,
-            boundary,
-            projection,
+        let mut fluid = Fluid::new(&params.fluid, &grid, &params.walls);
+        let keep_out = |from: DVec3, to: DVec3| obstacles.keep_out(&grid, from, to);
+        let mut state = State {
+            time: 0.0,
+            step: 0,
+            frame: 0,
+            velocity: FaceField::new(&grid, 0.0),
+            pressure: CellField::new(&grid, 0.0),
+            fluid: fluid.initial(&grid, &boundary, &keep_out),
         };
-        world.boundary.impose(&mut world.state.velocity);
-        world
+        boundary.impose(&mut state.velocity);
+        let (next, clock) = (state.clone(), Stages::default());
+        Self { params, state, next, obstacles, boundary, fluid, projection, clock }
     }
 
     /// What the run was started with.
@@ -204,7 +206,7 @@ impl World {
             self.advect(dt);
             self.predict(dt);
             let coupled = self.couple(dt)?;
-            self.extend();
+            self.finish(dt)?;
             self.accept(dt, coupled)
         })
     }
@@ -230,73 +232,65 @@ impl World {
         if self.obstacles.advance(grid, self.state.time, dt) {
             self.boundary = self.obstacles.boundary(grid, self.params.walls);
             self.projection.set_boundary(grid, &self.boundary);
+            self.fluid.set_boundary(grid, &self.boundary);
         }
         self.clock.lap("solids");
     }
 
-    /// Carry velocity, density and temperature along with the divergence-free velocity of the last step.
+    /// Carry the fluid along with the divergence-free velocity of the last step.
     fn advect(&mut self, dt: f64) {
-        let SmokeParams { advection: scheme, trace, .. } = self.params.smoke;
-        let Self { state, next, boundary, .. } = self;
-        let flow = Flow { grid: &self.params.grid, boundary, velocity: &state.velocity, dt, scheme, trace };
-        self.advector.trace(&flow);
-        self.clock.lap("trace");
-        self.advector.advect_velocity(&flow, &mut next.velocity);
-        self.clock.lap("advect velocity");
-        self.advector.advect_cells(&flow, &state.density, &mut next.density, Wall::density);
-        self.advector.advect_cells(&flow, &state.temperature, &mut next.temperature, Wall::temperature);
-        self.clock.lap("advect smoke");
+        let Self { params, state, next, obstacles, boundary, fluid, clock, .. } = self;
+        let step = obstacles.step(&params.grid, boundary, state.time, dt);
+        let keep_out = |from: DVec3, to: DVec3| obstacles.keep_out(&params.grid, from, to);
+        let (now, next) = ((&state.velocity, &state.fluid), (&mut next.velocity, &mut next.fluid));
+        fluid.advect(&step, &keep_out, now, next, clock);
     }
 
-    /// Everything but pressure: sources, fading, buoyancy, confinement → u*.
+    /// Everything but pressure: sources and forces → u*.
     fn predict(&mut self, dt: f64) {
-        let smoke = &self.params.smoke;
-        let State { velocity, density, temperature, .. } = &mut self.next;
-        for emitter in &self.emitters {
-            emitter.emit(self.state.time, density, temperature, velocity);
-        }
-        fade(density, smoke.dissipation, dt);
-        fade(temperature, smoke.cooling, dt);
-        let (smoke_weight, lift) = ((&*density, smoke.weight), (&*temperature, smoke.expansion));
-        add_buoyancy(velocity, smoke_weight, lift, smoke.gravity, smoke.acceleration, dt);
-        if smoke.confinement > 0.0 {
-            self.confinement.add(&self.params.grid, velocity, smoke.confinement, dt);
-        }
+        let step = self.obstacles.step(&self.params.grid, &self.boundary, self.state.time, dt);
+        self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
         self.clock.lap("forces");
     }
 
     /// The pressure that keeps every cell's volume: u* → u.
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
         let PressureParams { params, strict, .. } = self.params.pressure;
-        let step = self.state.step + 1;
-        let Self { state, next, boundary, .. } = self;
+        let number = self.state.step + 1;
+        let Self { state, next, boundary, projection, .. } = self;
+        let step = self.obstacles.step(&self.params.grid, boundary, state.time, dt);
+        let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
-        let scale = dt / (self.params.smoke.rho * self.params.grid.dx);
+        let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
         boundary.impose(&mut next.velocity);
-        let projected = self
-            .projection
-            .project(boundary, &params, &mut next.velocity, &mut next.pressure)
-            .map_err(|source| StepError::Pressure { step, source })?;
+        let liquid = next.fluid.water().map(|water| &water.distance);
+        if let Some(distance) = liquid {
+            projection.set_liquid(grid, boundary, distance);
+        }
+        let pushed = self.fluid.pushed(&step);
+        let projected = projection
+            .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
+            .map_err(|source| StepError::Pressure { step: number, source })?;
         if strict && !projected.info.converged {
             let SolveInfo { iterations, residual, .. } = projected.info;
             let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
-            return Err(StepError::Pressure { step, source });
+            return Err(StepError::Pressure { step: number, source });
         }
         let ms = self.clock.lap("pressure");
-        let (grid, rho) = (&self.params.grid, self.params.smoke.rho);
         let bodies = self.obstacles.impulses(grid, rho, &next.pressure);
         let momentum_error = report::momentum_error(grid, rho, boundary, &next.pressure, &bodies);
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Coupled { projected, bodies, momentum_error, ms })
     }
 
-    /// Continue the new fields into the solids, for the traces of the next step.
-    fn extend(&mut self) {
-        self.boundary.extend_velocity(&mut self.next.velocity);
-        self.boundary.extend_cells(&mut self.next.density);
-        self.boundary.extend_cells(&mut self.next.temperature);
-        self.clock.lap("extend");
+    /// Continue the new fields beyond the fluid, and let the particles have theirs.
+    fn finish(&mut self, dt: f64) -> Result<(), StepError> {
+        let step = self.obstacles.step(&self.params.grid, &self.boundary, self.state.time, dt);
+        let Self { next, projection, fluid, clock, .. } = self;
+        fluid
+            .finish(&step, projection, (&mut next.velocity, &mut next.fluid), clock)
+            .map_err(|source| StepError::Pressure { step: self.state.step + 1, source })
     }
 
     /// Check the new state, make it the current one, and account for it.
@@ -307,17 +301,8 @@ impl World {
         // Frames are landed on exactly, whatever the steps add up to.
         let lands = state.time + dt >= frame_end * (1.0 - 1e-12);
         (next.time, next.frame) = if lands { (frame_end, state.frame + 1) } else { (state.time + dt, state.frame) };
-        let fields: [(&'static str, &[f64]); 5] = [
-            ("velocity", &next.velocity.axes[0]),
-            ("velocity", &next.velocity.axes[1]),
-            ("velocity", &next.velocity.axes[2]),
-            ("density", &next.density.data),
-            ("temperature", &next.temperature.data),
-        ];
-        for (quantity, data) in fields {
-            if !data.par_iter().all(|value| value.is_finite()) {
-                return Err(StepError::NonFinite { step: next.step, stage: "the step", quantity });
-            }
+        if let Some(quantity) = next.non_finite() {
+            return Err(StepError::NonFinite { step: next.step, stage: "the step", quantity });
         }
         std::mem::swap(&mut self.state, &mut self.next);
         Ok(report::build(self, dt, coupled))
@@ -327,8 +312,11 @@ impl World {
     fn fastest(&self) -> (f64, [usize; 3]) {
         let mut found =
             (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
-        for emitter in &self.emitters {
-            found.0 = found.0.max(emitter.speed());
+        found.0 = found.0.max(self.fluid.source_speed());
+        if let Some(water) = self.state.fluid.water() {
+            // Spray may be faster than anything on the grid.
+            let speed = |v: &DVec3| v.abs().max_element();
+            found.0 = found.0.max(water.particles.velocity.par_iter().map(speed).reduce(|| 0.0, f64::max));
         }
         for axis in Axis::ALL {
             let data = &self.state.velocity.axes[axis.index()];

@@ -2,6 +2,8 @@
 //!
 //!     cargo run --release -p bathtub-output --example gallery -- DIRECTORY [CELLS]
 
+use bathtub_engine::fluid::FluidState;
+use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
 use bathtub_engine::world::State;
@@ -79,9 +81,11 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         step: 1,
         frame: frame.index,
         velocity: FaceField::new(&frame.grid, 0.25),
-        density: double(&frame.density),
-        temperature: double(&frame.temperature),
         pressure: double(&frame.density),
+        fluid: FluidState::Smoke(SmokeState {
+            density: double(&frame.density),
+            temperature: double(&frame.temperature),
+        }),
     };
     let identity = checkpoint::Identity {
         build: "gallery".into(),

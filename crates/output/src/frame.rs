@@ -9,6 +9,7 @@
 use crate::atomic::{self, FileError};
 use crate::ply::{self, PlyError};
 use crate::vdb::{self, Header, Values, VdbError, Volume};
+use bathtub_engine::fluid::FluidState;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::world::State;
@@ -121,12 +122,17 @@ impl Frame {
             dims: field.dims,
             data: field.data.iter().map(|&v| v as f32).collect::<Vec<f32>>(),
         };
+        let empty = || CellField { dims: grid.dims, data: vec![0.0; grid.cells()] };
+        let (density, temperature) = match &state.fluid {
+            FluidState::Smoke(smoke) => (single(&smoke.density), single(&smoke.temperature)),
+            FluidState::Water(_) => (empty(), empty()),
+        };
         Self {
             index: state.frame,
             time: state.time,
             grid: *grid,
-            density: single(&state.density),
-            temperature: single(&state.temperature),
+            density,
+            temperature,
             velocity: centred(grid, &state.velocity),
             surfaces,
         }

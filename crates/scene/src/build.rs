@@ -10,9 +10,10 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{AdvectionName, SceneFile, SolverName, TraceName, WallEntry};
 use crate::memory::{Memory, size_text};
 use crate::{hash, overrides, schema};
+use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::advect::{Advection, Trace};
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::fluid::smoke::SmokeParams;
+use bathtub_engine::fluid::smoke::{SmokeParams, Source};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
@@ -77,8 +78,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let params = WorldParams {
         grid,
         walls,
-        smoke: smoke(&file),
-        sources,
+        fluid: FluidParams::Smoke(smoke(&file, sources)),
         obstacles,
         pressure: pressure(&file),
         time: time(&document, &file)?,
@@ -235,7 +235,7 @@ fn walls(document: &Document, file: &SceneFile, grid: &Grid) -> Result<[[Wall; 2
     Ok(walls)
 }
 
-fn smoke(file: &SceneFile) -> SmokeParams {
+fn smoke(file: &SceneFile, sources: Vec<Source>) -> SmokeParams {
     let smoke = &file.smoke;
     SmokeParams {
         rho: smoke.air_density,
@@ -255,6 +255,7 @@ fn smoke(file: &SceneFile) -> SmokeParams {
             TraceName::Rk2 => Trace::Rk2,
             TraceName::Rk3 => Trace::Rk3,
         },
+        sources,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Static and scripted solids in the fluid: the faces they close, the volume they push, the impulse they take.
 
+use crate::fluid::Step;
 use crate::fluid::boundary::{Boundary, Solids, Wall};
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, cut};
@@ -10,8 +11,20 @@ use glam::DVec3;
 /// Distances are exact up to this many cells from a surface, and cut off there.
 const BAND: f64 = 8.0;
 
+/// Cells between samples of the distance from a moving mesh: fine enough for walls of a cell and a half.
+const SAMPLE: f64 = 0.5;
+
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
+
+/// How near, in cells, particles come to a surface.
+const GAP: f64 = 0.02;
+
+/// Half the distance, in cells, over which the direction of a surface is measured.
+const SLOPE: f64 = 0.05;
+
+/// How often a particle is turned away from one body in a step.
+const MAX_TURNS: usize = 4;
 
 /// The scripted solids of a scene at the current time.
 pub struct Obstacles {
@@ -27,6 +40,8 @@ struct Body {
     /// Farthest vertex from the local origin, m.
     radius: f64,
     volume: f64,
+    /// At the start of the step.
+    previous: Pose,
     pose: Pose,
     velocity: RigidVelocity,
     cut: BodyCut,
@@ -68,7 +83,7 @@ impl Obstacles {
                 motion: obstacle.motion.clone(),
                 distance: match &obstacle.shape {
                     shape @ Shape::Mesh(_) if !obstacle.motion.is_static() => {
-                        Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
+                        Distance::Sampled(SampledDistance::new(shape, SAMPLE * grid.dx, BAND * grid.dx))
                     }
                     shape => Distance::Exact(SignedDistance::new(shape)),
                 },
@@ -76,6 +91,7 @@ impl Obstacles {
                 volume: surface.volume(),
                 cut: cut(grid, &surface.posed(&pose)),
                 surface,
+                previous: pose,
                 pose,
                 velocity: RigidVelocity::REST,
             }
@@ -88,6 +104,7 @@ impl Obstacles {
         let mut moved = false;
         for body in self.bodies.iter_mut().filter(|body| !body.motion.is_static()) {
             body.velocity = body.motion.velocity(time, dt);
+            body.previous = body.motion.pose(time);
             body.pose = body.motion.pose(time + dt);
             body.cut = cut(grid, &body.surface.posed(&body.pose));
             moved = true;
@@ -102,6 +119,28 @@ impl Obstacles {
             velocity.linear.length() + velocity.angular.length() * body.radius
         };
         self.bodies.iter().filter(|body| !body.motion.is_static()).map(speed).fold(0.0, f64::max)
+    }
+
+    /// The step from `time` to `time + dt` as the fluid sees it.
+    pub fn step<'a>(&self, grid: &'a Grid, boundary: &'a Boundary, time: f64, dt: f64) -> Step<'a> {
+        Step { grid, boundary, time, dt, solid_reach: self.speed(time, dt) * dt / grid.dx }
+    }
+
+    /// Where a particle that the flow takes from one point to another over the step ends, m: not inside any body, and
+    /// not on its other side.
+    pub fn keep_out(&self, grid: &Grid, from: DVec3, to: DVec3) -> DVec3 {
+        let mut to = to;
+        // What one body turns away may meet another.
+        for _ in 0..self.bodies.len().min(3) {
+            let before = to;
+            for body in &self.bodies {
+                to = body.keep_out(grid.dx, from, to);
+            }
+            if to == before {
+                break;
+            }
+        }
+        to
     }
 
     /// Surfaces in world space with their names.
@@ -155,11 +194,76 @@ impl Obstacles {
 
 impl Body {
     fn distance_at(&self, world: DVec3) -> f64 {
-        let local = self.pose.invert(world);
+        self.local_distance(self.pose.invert(world))
+    }
+
+    fn local_distance(&self, local: DVec3) -> f64 {
         match &self.distance {
             Distance::Exact(distance) => distance.at(local),
             Distance::Sampled(distance) => distance.at(local),
         }
+    }
+
+    /// See [`Obstacles::keep_out`]. The path is followed in the body's own frame, where the body rests.
+    fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
+        let gap = GAP * dx;
+        let (mut at, mut end) = (self.previous.invert(from), self.pose.invert(to));
+        let distance = self.local_distance(end);
+        // Farther from the surface than the way here: nothing was met.
+        if distance > at.distance(end).max(gap) {
+            return to;
+        }
+        for _ in 0..MAX_TURNS {
+            match self.march(at, end, gap) {
+                None => break,
+                Some(hit) => {
+                    // Slide on along the surface.
+                    let normal = self.outwards(hit, dx);
+                    let rest = end - hit;
+                    at = hit + normal * (gap - self.local_distance(hit)).max(0.0);
+                    end = at + rest - normal * rest.dot(normal).min(0.0);
+                }
+            }
+        }
+        for _ in 0..MAX_TURNS {
+            let distance = self.local_distance(end);
+            if distance >= 0.5 * gap {
+                break;
+            }
+            end += self.outwards(end, dx) * (gap - distance);
+        }
+        if self.local_distance(end) < 0.0 {
+            end = at;
+        }
+        self.pose.apply(end)
+    }
+
+    /// Where the straight way from a point outside comes within `gap` of the surface while approaching it, if it does.
+    fn march(&self, from: DVec3, to: DVec3, gap: f64) -> Option<DVec3> {
+        let length = from.distance(to);
+        let direction = (to - from) / length.max(f64::MIN_POSITIVE);
+        let (mut travelled, mut at, mut before) = (0.0, from, f64::INFINITY);
+        while travelled < length {
+            let distance = self.local_distance(at);
+            if distance < gap && distance < before {
+                // One that starts in the gap may leave it.
+                let next = at + direction * gap;
+                if travelled > 0.0 || self.local_distance(next) < distance {
+                    return Some(at);
+                }
+            }
+            before = distance;
+            travelled += distance.max(gap);
+            at = from + direction * travelled;
+        }
+        (self.local_distance(to) < 0.5 * gap).then_some(to)
+    }
+
+    /// The direction in which distance grows fastest.
+    fn outwards(&self, at: DVec3, dx: f64) -> DVec3 {
+        let h = SLOPE * dx;
+        let slope = |unit: DVec3| self.local_distance(at + h * unit) - self.local_distance(at - h * unit);
+        DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z)).normalize_or(DVec3::Y)
     }
 
     /// Lower `field` (cells, up to [`BAND`]) to the distance from this body where that is nearer.

@@ -6,3 +6,213 @@ pub mod forces;
 mod noise;
 pub mod projection;
 pub mod smoke;
+pub mod water;
+
+use crate::grid::{FaceField, Grid};
+use crate::report::Stages;
+use crate::solve::SolveError;
+use boundary::{Boundary, Wall};
+use glam::DVec3;
+use projection::Projection;
+use serde::{Deserialize, Serialize};
+use smoke::{Smoke, SmokeParams, SmokeState};
+use water::{KeepOut, Water, WaterParams, WaterState};
+
+/// Which fluid fills the domain, and what it is like.
+#[derive(Clone, Debug)]
+pub enum FluidParams {
+    /// Air with smoke in it, everywhere.
+    Smoke(SmokeParams),
+    /// A liquid with a free surface.
+    Water(WaterParams),
+}
+
+/// What the fluid carries from step to step, apart from velocity and pressure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum FluidState {
+    /// Of smoke.
+    Smoke(SmokeState),
+    /// Of water.
+    Water(WaterState),
+}
+
+/// The machinery that moves a fluid.
+pub(crate) enum Fluid {
+    Smoke(Box<Smoke>),
+    Water(Box<Water>),
+}
+
+/// What every stage of a step knows.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    /// The domain.
+    pub grid: &'a Grid,
+    /// Its sides and the solids at the end of the step.
+    pub boundary: &'a Boundary,
+    /// At the start of the step, s.
+    pub time: f64,
+    /// s.
+    pub dt: f64,
+    /// Cells that the fastest solid moves in the step.
+    pub solid_reach: f64,
+}
+
+impl FluidParams {
+    /// kg/m³.
+    pub fn rho(&self) -> f64 {
+        match self {
+            Self::Smoke(smoke) => smoke.rho,
+            Self::Water(water) => water.rho,
+        }
+    }
+
+    /// Number of sources.
+    pub fn sources(&self) -> usize {
+        match self {
+            Self::Smoke(smoke) => smoke.sources.len(),
+            Self::Water(water) => water.sources.len(),
+        }
+    }
+
+    /// The smoke's parameters; a scene of water has none, and asking for them is a mistake of the caller.
+    pub fn smoke(&mut self) -> &mut SmokeParams {
+        match self {
+            Self::Smoke(smoke) => smoke,
+            Self::Water(_) => panic!("the fluid is water"),
+        }
+    }
+
+    /// The water's parameters; a scene of smoke has none, and asking for them is a mistake of the caller.
+    pub fn water(&mut self) -> &mut WaterParams {
+        match self {
+            Self::Smoke(_) => panic!("the fluid is smoke"),
+            Self::Water(water) => water,
+        }
+    }
+}
+
+impl FluidState {
+    /// The smoke, if that is the fluid.
+    pub fn smoke(&self) -> Option<&SmokeState> {
+        match self {
+            Self::Smoke(smoke) => Some(smoke),
+            Self::Water(_) => None,
+        }
+    }
+
+    /// The water, if that is the fluid.
+    pub fn water(&self) -> Option<&WaterState> {
+        match self {
+            Self::Smoke(_) => None,
+            Self::Water(water) => Some(water),
+        }
+    }
+}
+
+/// A velocity and what moves with it.
+type Fields<'a> = (&'a FaceField, &'a FluidState);
+type FieldsMut<'a> = (&'a mut FaceField, &'a mut FluidState);
+
+/// A fluid never changes its kind.
+const ONE_KIND: &str = "a fluid and its state are of the same kind";
+
+impl Fluid {
+    pub fn new(params: &FluidParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
+        match params {
+            FluidParams::Smoke(params) => Self::Smoke(Box::new(Smoke::new(params, grid))),
+            FluidParams::Water(params) => Self::Water(Box::new(Water::new(params, grid, walls))),
+        }
+    }
+
+    /// The state at the start of a run.
+    pub fn initial(&mut self, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> FluidState {
+        match self {
+            Self::Smoke(_) => FluidState::Smoke(SmokeState::new(grid)),
+            Self::Water(water) => FluidState::Water(water.initial(grid, boundary, keep_out)),
+        }
+    }
+
+    /// Transport with the velocity of the last step.
+    pub fn advect(&mut self, step: &Step, keep_out: &KeepOut, now: Fields, next: FieldsMut, clock: &mut Stages) {
+        match (self, now.1, next.1) {
+            (Self::Smoke(fluid), FluidState::Smoke(now_in), FluidState::Smoke(next_in)) => {
+                fluid.advect(step, (now.0, now_in), (next.0, next_in), clock);
+            }
+            (Self::Water(fluid), FluidState::Water(now_in), FluidState::Water(next_in)) => {
+                fluid.advect(step, keep_out, (now.0, now_in), (next.0, next_in), clock);
+            }
+            _ => unreachable!("{ONE_KIND}"),
+        }
+    }
+
+    /// Forces other than the pressure → u*.
+    pub fn predict(&mut self, step: &Step, (velocity, state): FieldsMut) {
+        match (self, state) {
+            (Self::Smoke(fluid), FluidState::Smoke(smoke)) => fluid.predict(step, velocity, smoke),
+            (Self::Water(fluid), FluidState::Water(_)) => fluid.predict(step, velocity),
+            _ => unreachable!("{ONE_KIND}"),
+        }
+    }
+
+    /// After the projection: what the next step needs beyond the fluid, and what the particles carry.
+    pub fn finish(
+        &mut self,
+        step: &Step,
+        projection: &mut Projection,
+        (velocity, state): FieldsMut,
+        clock: &mut Stages,
+    ) -> Result<(), SolveError> {
+        match (self, state) {
+            (Self::Smoke(fluid), FluidState::Smoke(smoke)) => {
+                fluid.extend(step.boundary, velocity, smoke);
+                clock.lap("extend");
+                Ok(())
+            }
+            (Self::Water(fluid), FluidState::Water(water)) => fluid.finish(step, projection, (velocity, water), clock),
+            _ => unreachable!("{ONE_KIND}"),
+        }
+    }
+
+    /// Volume that sources push into cells, in units of dx², m/s.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+        match self {
+            Self::Smoke(_) => Vec::new(),
+            Self::Water(fluid) => fluid.pushed(step),
+        }
+    }
+
+    /// The solids have moved.
+    pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
+        if let Self::Water(fluid) = self {
+            fluid.set_boundary(grid, boundary);
+        }
+    }
+
+    /// Fastest that sources make it, m/s.
+    pub fn source_speed(&self) -> f64 {
+        match self {
+            Self::Smoke(fluid) => fluid.source_speed(),
+            Self::Water(fluid) => fluid.source_speed(),
+        }
+    }
+}
+
+/// Uniform acceleration of everything in a shaken box, m/s²: `amplitude` sin(2π `frequency` t).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Shake {
+    /// m/s².
+    pub amplitude: DVec3,
+    /// Hz.
+    pub frequency: f64,
+}
+
+impl Shake {
+    /// Velocity gained from `time` to `time + dt`, m/s: the exact integral.
+    pub fn impulse(&self, time: f64, dt: f64) -> DVec3 {
+        let omega = std::f64::consts::TAU * self.frequency;
+        if omega == 0.0 {
+            return DVec3::ZERO;
+        }
+        self.amplitude * ((omega * time).cos() - (omega * (time + dt)).cos()) / omega
+    }
+}

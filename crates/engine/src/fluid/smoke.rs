@@ -1,15 +1,19 @@
 //! Smoke: what it is made of, where it comes from, how it fades.
 
-use super::advect::{Advection, Trace};
+use super::Step;
+use super::advect::{Advection, Advector, Flow, Trace};
+use super::boundary::{Boundary, Wall};
+use super::forces::{Confinement, add_buoyancy};
 use super::noise::noise;
 use crate::geometry::{Pose, Shape, SignedDistance};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
+use crate::report::Stages;
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// What kind of smoke and how it is computed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct SmokeParams {
     /// Density of the air, kg/m³.
     pub rho: f64,
@@ -31,6 +35,91 @@ pub struct SmokeParams {
     pub advection: Advection,
     /// For the traces.
     pub trace: Trace,
+    /// What emits smoke.
+    pub sources: Vec<Source>,
+}
+
+/// What the air carries.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SmokeState {
+    /// Smoke density.
+    pub density: CellField,
+    /// Temperature above ambient, K.
+    pub temperature: CellField,
+}
+
+impl SmokeState {
+    /// Clear air at ambient temperature.
+    pub fn new(grid: &Grid) -> Self {
+        Self { density: CellField::new(grid, 0.0), temperature: CellField::new(grid, 0.0) }
+    }
+}
+
+/// Moves smoke; keeps its arrays from step to step.
+pub(crate) struct Smoke {
+    params: SmokeParams,
+    emitters: Vec<Emitter>,
+    advector: Advector,
+    confinement: Confinement,
+}
+
+impl Smoke {
+    /// Find what the sources reach.
+    pub fn new(params: &SmokeParams, grid: &Grid) -> Self {
+        Self {
+            params: params.clone(),
+            emitters: params.sources.iter().map(|source| Emitter::new(source, grid)).collect(),
+            advector: Advector::default(),
+            confinement: Confinement::default(),
+        }
+    }
+
+    /// Carry velocity, density and temperature along with the divergence-free velocity of the last step.
+    pub(crate) fn advect(
+        &mut self,
+        step: &Step,
+        (velocity, smoke): (&FaceField, &SmokeState),
+        (next_velocity, next): (&mut FaceField, &mut SmokeState),
+        clock: &mut Stages,
+    ) {
+        let SmokeParams { advection: scheme, trace, .. } = self.params;
+        let flow = Flow { grid: step.grid, boundary: step.boundary, velocity, dt: step.dt, scheme, trace };
+        self.advector.trace(&flow);
+        clock.lap("trace");
+        self.advector.advect_velocity(&flow, next_velocity);
+        clock.lap("advect velocity");
+        self.advector.advect_cells(&flow, &smoke.density, &mut next.density, Wall::density);
+        self.advector.advect_cells(&flow, &smoke.temperature, &mut next.temperature, Wall::temperature);
+        clock.lap("advect smoke");
+    }
+
+    /// Everything but pressure: sources, fading, buoyancy, confinement → u*.
+    pub fn predict(&mut self, step: &Step, velocity: &mut FaceField, smoke: &mut SmokeState) {
+        let (params, dt) = (&self.params, step.dt);
+        let SmokeState { density, temperature } = smoke;
+        for emitter in &self.emitters {
+            emitter.emit(step.time, density, temperature, velocity);
+        }
+        fade(density, params.dissipation, dt);
+        fade(temperature, params.cooling, dt);
+        let (weight, lift) = ((&*density, params.weight), (&*temperature, params.expansion));
+        add_buoyancy(velocity, weight, lift, params.gravity, params.acceleration, dt);
+        if params.confinement > 0.0 {
+            self.confinement.add(step.grid, velocity, params.confinement, dt);
+        }
+    }
+
+    /// Continue the new fields into the solids, for the traces of the next step.
+    pub fn extend(&self, boundary: &Boundary, velocity: &mut FaceField, smoke: &mut SmokeState) {
+        boundary.extend_velocity(velocity);
+        boundary.extend_cells(&mut smoke.density);
+        boundary.extend_cells(&mut smoke.temperature);
+    }
+
+    /// Fastest velocity that a source sets, m/s.
+    pub fn source_speed(&self) -> f64 {
+        self.emitters.iter().map(Emitter::speed).fold(0.0, f64::max)
+    }
 }
 
 /// A region that emits smoke.
@@ -65,7 +154,7 @@ const FLICKER_FEATURES: f64 = 3.0;
 const FLICKER_RATE: f64 = 8.0;
 
 /// The cells and faces a source reaches.
-pub struct Emitter {
+struct Emitter {
     source: Source,
     cells: Vec<Reached>,
     faces: [Vec<Reached>; 3],
@@ -82,7 +171,7 @@ struct Reached {
 
 impl Emitter {
     /// Find what `source` reaches.
-    pub fn new(source: &Source, grid: &Grid) -> Self {
+    fn new(source: &Source, grid: &Grid) -> Self {
         // Share of a cell-sized neighbourhood inside the shape, from the distance of its centre.
         let distance = SignedDistance::new(&source.shape);
         let share = |p: DVec3| (0.5 - distance.at(source.pose.invert(p)) / grid.dx).clamp(0.0, 1.0);
@@ -103,7 +192,7 @@ impl Emitter {
     }
 
     /// Raise density and temperature to the source's values and set its velocity, if active at `time`.
-    pub fn emit(&self, time: f64, density: &mut CellField, temperature: &mut CellField, velocity: &mut FaceField) {
+    fn emit(&self, time: f64, density: &mut CellField, temperature: &mut CellField, velocity: &mut FaceField) {
         let source = &self.source;
         if time < source.start || time >= source.end {
             return;
@@ -131,13 +220,13 @@ impl Emitter {
     }
 
     /// Fastest velocity the source sets, m/s.
-    pub fn speed(&self) -> f64 {
+    fn speed(&self) -> f64 {
         self.source.velocity.map_or(0.0, |v| v.abs().max_element() * (1.0 + self.source.flicker))
     }
 }
 
 /// Let a quantity fade at `rate` (1/s) over `dt`: q ← q e^{−rate·Δt}.
-pub fn fade(field: &mut CellField, rate: f64, dt: f64) {
+fn fade(field: &mut CellField, rate: f64, dt: f64) {
     if rate > 0.0 {
         let factor = (-rate * dt).exp();
         field.data.par_iter_mut().for_each(|q| *q *= factor);

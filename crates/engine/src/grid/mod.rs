@@ -108,6 +108,15 @@ impl Grid {
         unravel(self.dims, index)
     }
 
+    /// Storage index of the cell around a point of index space (the nearest cell if it lies outside).
+    #[inline(always)]
+    pub fn cell_around(&self, p: DVec3) -> usize {
+        let [nx, ny, nz] = self.dims;
+        // A cast to i32 saturates, and NaN becomes 0.
+        let within = |x: f64, n: usize| (x as i32).clamp(0, n as i32 - 1) as usize;
+        within(p.x, nx) + nx * (within(p.y, ny) + ny * within(p.z, nz))
+    }
+
     /// Centre of a cell, m.
     pub fn cell_centre(&self, [i, j, k]: [usize; 3]) -> DVec3 {
         self.origin + self.dx * DVec3::new(i as f64 + 0.5, j as f64 + 0.5, k as f64 + 0.5)

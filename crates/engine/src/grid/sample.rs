@@ -31,10 +31,59 @@ struct Range {
 
 /// Where a coordinate falls in a range: the sample below it, and the fraction on the way to the next.
 #[derive(Clone, Copy)]
-struct Place {
-    index: usize,
-    step: usize,
-    t: f64,
+pub(crate) struct Place {
+    pub index: usize,
+    /// From a sample to the one above it: 1, or 0 if there is only one.
+    pub step: usize,
+    pub t: f64,
+}
+
+/// The places of a grid's cell centres and faces.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot {
+    centres: [Range; 3],
+    faces: [Range; 3],
+}
+
+/// Where a point falls among the cell centres and among the faces, along each axis.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    centres: [Place; 3],
+    faces: [Place; 3],
+}
+
+impl Spot {
+    /// For a grid of these dims.
+    pub fn new(dims: [usize; 3]) -> Self {
+        Self { centres: dims.map(|n| Range::new(0.5, n)), faces: dims.map(|n| Range::new(0.0, n + 1)) }
+    }
+
+    /// Of a point in index space.
+    #[inline(always)]
+    pub fn place(&self, p: DVec3) -> Places {
+        let [cx, cy, cz] = &self.centres;
+        let [fx, fy, fz] = &self.faces;
+        Places {
+            centres: [cx.place(p.x), cy.place(p.y), cz.place(p.z)],
+            faces: [fx.place(p.x), fy.place(p.y), fz.place(p.z)],
+        }
+    }
+}
+
+impl Places {
+    /// Among the cell centres.
+    #[inline(always)]
+    pub fn cell(&self) -> [Place; 3] {
+        self.centres
+    }
+
+    /// Among the faces across `axis`.
+    #[inline(always)]
+    pub fn face(&self, axis: Axis) -> [Place; 3] {
+        let mut places = self.centres;
+        places[axis.index()] = self.faces[axis.index()];
+        places
+    }
 }
 
 impl Range {
@@ -164,6 +213,18 @@ impl<'a> VelocityLattice<'a> {
             blend(&w.corners(xc, yc, zf), xc.t, yc.t, zf.t),
         )
     }
+
+    /// Trilinear interpolation of each component, and the gradient of each (per cell).
+    #[inline(always)]
+    pub fn linear_with_gradient(&self, p: DVec3) -> (DVec3, [DVec3; 3]) {
+        let [u, v, w] = &self.0;
+        let (xf, yf, zf) = (u.place(p, 0), v.place(p, 1), w.place(p, 2));
+        let (xc, yc, zc) = (v.place(p, 0), u.place(p, 1), u.place(p, 2));
+        let (u, du) = slope(&u.corners(xf, yc, zc), xf.t, yc.t, zc.t);
+        let (v, dv) = slope(&v.corners(xc, yf, zc), xc.t, yf.t, zc.t);
+        let (w, dw) = slope(&w.corners(xc, yc, zf), xc.t, yc.t, zf.t);
+        (DVec3::new(u, v, w), [du, dv, dw])
+    }
 }
 
 /// The smaller one, or `b` if there is a NaN: one instruction, where `f64::min` takes three.
@@ -188,6 +249,18 @@ fn blend(c: &[f64; 8], x: f64, y: f64, z: f64) -> f64 {
     let low = mix(mix(c[0], c[1], x), mix(c[2], c[3], x), y);
     let high = mix(mix(c[4], c[5], x), mix(c[6], c[7], x), y);
     mix(low, high, z)
+}
+
+/// The blend and its gradient.
+#[inline(always)]
+fn slope(c: &[f64; 8], x: f64, y: f64, z: f64) -> (f64, DVec3) {
+    // Values and x-slopes along the four edges, then along the two faces.
+    let (e00, e10) = (mix(c[0], c[1], x), mix(c[2], c[3], x));
+    let (e01, e11) = (mix(c[4], c[5], x), mix(c[6], c[7], x));
+    let (s00, s10, s01, s11) = (c[1] - c[0], c[3] - c[2], c[5] - c[4], c[7] - c[6]);
+    let (low, high) = (mix(e00, e10, y), mix(e01, e11, y));
+    let gradient = DVec3::new(mix(mix(s00, s10, y), mix(s01, s11, y), z), mix(e10 - e00, e11 - e01, z), high - low);
+    (mix(low, high, z), gradient)
 }
 
 /// Hermite cubic between q[1] and q[2] with central slopes, set to zero where they disagree in

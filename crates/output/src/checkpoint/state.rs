@@ -1,6 +1,9 @@
 //! The engine's state as sections of a checkpoint, and its hash.
 
 use super::container::CheckpointError;
+use bathtub_engine::fluid::FluidState;
+use bathtub_engine::fluid::smoke::SmokeState;
+use bathtub_engine::fluid::water::{Particles, WaterState};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::world::State;
 use serde::Serialize;
@@ -10,14 +13,21 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, density, temperature, pressure } = state;
-    vec![
-        section("clock", &(time, step, frame)),
-        section("velocity", velocity),
-        section("density", density),
-        section("temperature", temperature),
-        section("pressure", pressure),
-    ]
+    let State { time, step, frame, velocity, pressure, fluid } = state;
+    let mut sections =
+        vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
+    match fluid {
+        FluidState::Smoke(SmokeState { density, temperature }) => {
+            sections.extend([section("density", density), section("temperature", temperature)]);
+        }
+        FluidState::Water(WaterState { particles, distance, drift, bank, emitted, drained }) => sections.extend([
+            section("particles", particles),
+            section("distance", distance),
+            section("drift", drift),
+            section("counts", &(bank, emitted, drained)),
+        ]),
+    }
+    sections
 }
 
 /// The state that [`to_sections`] took apart; every field must have the shape of `grid`.
@@ -28,12 +38,35 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
         check_shape(name, field.dims == grid.dims && field.data.len() == grid.cells(), field.dims, grid)?;
         Ok(field)
     };
-    let velocity: FaceField = decode(sections, "velocity")?;
-    let whole =
-        Axis::ALL.iter().all(|&a| velocity.axes[a.index()].len() == grid.face_dims(a).iter().product::<usize>());
-    check_shape("velocity", velocity.dims == grid.dims && whole, velocity.dims, grid)?;
-    let (density, temperature, pressure) = (cells("density")?, cells("temperature")?, cells("pressure")?);
-    Ok(State { time, step, frame, velocity, density, temperature, pressure })
+    let faces = |name: &str| -> Result<FaceField, CheckpointError> {
+        let field: FaceField = decode(sections, name)?;
+        let size = |a: Axis| grid.face_dims(a).iter().product::<usize>();
+        let whole = Axis::ALL.iter().all(|&a| field.axes[a.index()].len() == size(a));
+        check_shape(name, field.dims == grid.dims && whole, field.dims, grid)?;
+        Ok(field)
+    };
+    let (velocity, pressure) = (faces("velocity")?, cells("pressure")?);
+    let is_water = sections.iter().any(|(name, _)| name == "particles");
+    let fluid = match is_water {
+        false => FluidState::Smoke(SmokeState { density: cells("density")?, temperature: cells("temperature")? }),
+        true => {
+            let (bank, emitted, drained) = decode(sections, "counts")?;
+            let (distance, drift) = (cells("distance")?, faces("drift")?);
+            FluidState::Water(WaterState { particles: particles(sections)?, distance, drift, bank, emitted, drained })
+        }
+    };
+    Ok(State { time, step, frame, velocity, pressure, fluid })
+}
+
+/// Particles with a velocity each, and with gradients each or none.
+fn particles(sections: &[(String, Vec<u8>)]) -> Result<Particles, CheckpointError> {
+    let particles: Particles = decode(sections, "particles")?;
+    let (n, affine) = (particles.len(), particles.affine.len());
+    if particles.velocity.len() == n && (affine == n || affine == 0) {
+        return Ok(particles);
+    }
+    let problem = format!("has {n} positions, {} velocities and {affine} gradients", particles.velocity.len());
+    Err(CheckpointError::Content { name: "particles".into(), problem })
 }
 
 /// BLAKE3 of everything that changes from step to step, in hexadecimal: equal hashes mean equal bits.
@@ -81,14 +114,43 @@ mod tests {
         let (density, temperature, pressure) = (cells(), cells(), cells());
         let mut velocity = FaceField::new(&grid(), 0.0);
         velocity.axes.iter_mut().flatten().for_each(|v| *v = next());
-        State { time: 0.1 + 0.2, step: 17, frame: 3, velocity, density, temperature, pressure }
+        let fluid = FluidState::Smoke(SmokeState { density, temperature });
+        State { time: 0.1 + 0.2, step: 17, frame: 3, velocity, pressure, fluid }
+    }
+
+    fn wet_state() -> State {
+        let dry = state();
+        let vectors = |n: usize| (0..n).map(|i| DVec3::new(i as f64, 0.1, -3.0)).collect::<Vec<_>>();
+        let particles = Particles { position: vectors(7), velocity: vectors(7), affine: vec![[DVec3::X; 3]; 7] };
+        let (distance, drift) = (dry.pressure.clone(), dry.velocity.clone());
+        let fluid = FluidState::Water(WaterState { particles, distance, drift, bank: 3, emitted: 5, drained: 8 });
+        State { fluid, ..dry }
+    }
+
+    fn smoke(state: &mut State) -> &mut SmokeState {
+        match &mut state.fluid {
+            FluidState::Smoke(smoke) => smoke,
+            FluidState::Water(_) => unreachable!(),
+        }
     }
 
     #[test]
     fn a_state_survives_to_the_bit() {
-        let back = from_sections(&to_sections(&state()), &grid()).unwrap();
-        assert_eq!(back, state());
-        assert_eq!(state_hash(&back), state_hash(&state()));
+        for state in [state(), wet_state()] {
+            let back = from_sections(&to_sections(&state), &grid()).unwrap();
+            assert_eq!(back, state);
+            assert_eq!(state_hash(&back), state_hash(&state));
+        }
+    }
+
+    #[test]
+    fn particles_without_a_velocity_are_refused() {
+        let mut state = wet_state();
+        if let FluidState::Water(water) = &mut state.fluid {
+            water.particles.velocity.pop();
+        }
+        let error = from_sections(&to_sections(&state), &grid()).unwrap_err().to_string();
+        assert!(error.contains("7 positions, 6 velocities"), "{error}");
     }
 
     #[test]
@@ -97,8 +159,8 @@ mod tests {
         let numbers: [fn(&mut State) -> &mut f64; 5] = [
             |s| &mut s.time,
             |s| &mut s.velocity.axes[2][7],
-            |s| &mut s.density.data[59],
-            |s| &mut s.temperature.data[0],
+            |s| &mut smoke(s).density.data[59],
+            |s| &mut smoke(s).temperature.data[0],
             |s| &mut s.pressure.data[30],
         ];
         for number in numbers {
@@ -119,7 +181,7 @@ mod tests {
         sections.retain(|(name, _)| name != "pressure");
         assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"pressure\" is missing"));
         let mut sections = to_sections(&state());
-        sections[2].1.pop();
+        sections[3].1.pop();
         assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"density\" does not decode"));
     }
 }

@@ -1,0 +1,426 @@
+//! Water: a liquid with a free surface, carried by particles.
+//!
+//! Particles hold the liquid: its volume is their number times the volume each stands for, and nothing else. Every step
+//! they are moved with the velocity of the last one and sorted by cell; their density at the cell centres tells where
+//! the surface is (`surface`); their velocity is gathered on the faces (`transfer`), forces and pressure change it
+//! there, and the particles take the change back. What crowding remains after that is spread out without touching any
+//! velocity (`crowding`), which is how the water keeps its volume.
+//!
+//! Air has no mass: its pressure is zero and it is not computed.
+
+mod crowding;
+mod particles;
+mod seeding;
+pub mod surface;
+mod transfer;
+
+pub use particles::Particles;
+pub use seeding::{Drain, Liquid, Region, WaterSource};
+
+use super::advect::{Advection, Advector, Flow, Trace};
+use super::boundary::{Boundary, Wall};
+use super::projection::Projection;
+use super::{Shake, Step};
+use crate::grid::parallel::{for_each_row, sum_rows};
+use crate::grid::{Axis, CellField, Extension, FaceField, Grid, Lattice, VelocityLattice, strides};
+use crate::report::Stages;
+use crate::solve::SolveError;
+use crowding::Crowding;
+use glam::DVec3;
+use particles::{CHUNK, Moved, Sorter};
+use rayon::prelude::*;
+use seeding::Seeding;
+use serde::{Deserialize, Serialize};
+use surface::Surface;
+use transfer::{Flight, Gather};
+
+/// What kind of liquid and how it is computed.
+#[derive(Clone, Debug)]
+pub struct WaterParams {
+    /// kg/m³.
+    pub rho: f64,
+    /// m/s².
+    pub gravity: DVec3,
+    /// Shakes the box, if it is shaken.
+    pub shake: Option<Shake>,
+    /// How velocity goes from step to step.
+    pub transfer: Transfer,
+    /// For the paths of the particles.
+    pub trace: Trace,
+    /// Particles of a full cell along each axis that is not flat: 2 makes 8.
+    pub particles_per_axis: usize,
+    /// Whether crowded particles are spread out, so that the liquid keeps its volume.
+    pub hold_volume: bool,
+    /// Places the particles within their cells.
+    pub seed: u64,
+    /// The liquid at the start.
+    pub initial: Vec<Liquid>,
+    /// Where liquid comes in.
+    pub sources: Vec<WaterSource>,
+    /// Where it goes.
+    pub drains: Vec<Drain>,
+}
+
+/// How velocity goes from one step to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Transfer {
+    /// Particles carry velocity and its gradient (Jiang et al. 2015): smooth, and angular momentum is kept.
+    Apic,
+    /// Particles take the change of the grid's velocity (Zhu and Bridson 2005): lively and noisy.
+    Flip {
+        /// Part of the grid's own velocity mixed in at every step, which calms the noise.
+        pic: f64,
+    },
+    /// The grid carries velocity, particles only mark the liquid [ZB17].
+    Grid(Advection),
+}
+
+/// What water carries from step to step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaterState {
+    /// The liquid, sorted by cell.
+    pub particles: Particles,
+    /// Signed distance of cell centres from the surface, m, negative in the liquid; cut off one cell away.
+    pub distance: CellField,
+    /// How far crowding moves the particles in the next step, m.
+    pub drift: FaceField,
+    /// Particles taken out of overfull cells and not yet put back elsewhere.
+    pub bank: u64,
+    /// Particles let in by sources since the start.
+    pub emitted: u64,
+    /// Particles lost through drains and open sides since the start.
+    pub drained: u64,
+}
+
+impl WaterState {
+    /// Volume that the liquid fills, m³: a cell with liquid on all sides counts with its open volume (in cells), any
+    /// other with its particles, `each` of that volume.
+    ///
+    /// Unlike the particles' number, this changes if the particles crowd or scatter.
+    pub fn filled_volume(&self, grid: &Grid, open: &CellField, each: f64) -> f64 {
+        let d = &self.distance.data;
+        let (dims, cell_volume) = (grid.dims, grid.dx.powi(3));
+        let mut counts = vec![0u32; grid.cells()];
+        for x in &self.particles.position {
+            counts[grid.cell_around((*x - grid.origin) / grid.dx)] += 1;
+        }
+        let stride = strides(dims);
+        let is_air = |c: usize| d[c] >= 0.0 && open.data[c] > 0.0;
+        sum_rows(dims, |j, k| {
+            let cell = |i: usize| {
+                let (at, c) = ([i, j, k], i + dims[0] * (j + dims[1] * k));
+                let beside =
+                    |a: usize| at[a] > 0 && is_air(c - stride[a]) || at[a] + 1 < dims[a] && is_air(c + stride[a]);
+                match is_air(c) || (0..3).any(beside) {
+                    true => each * f64::from(counts[c]),
+                    false => cell_volume * open.data[c],
+                }
+            };
+            (0..dims[0]).map(cell).sum::<f64>()
+        })
+    }
+}
+
+/// Where a particle ends that the flow takes from one point to another: not inside a solid, not through one. m.
+pub type KeepOut<'a> = dyn Fn(DVec3, DVec3) -> DVec3 + Sync + 'a;
+
+/// Moves water; keeps its arrays from step to step.
+pub(crate) struct Water {
+    params: WaterParams,
+    seeding: Seeding,
+    sorter: Sorter,
+    surface: Surface,
+    gather: Gather,
+    crowding: Crowding,
+    advector: Advector,
+    /// The particles after they have moved, in their old order.
+    moved: Vec<Moved>,
+    /// Velocity with which the particles move: the liquid's plus the drift's.
+    carrier: FaceField,
+    /// Velocity before forces and pressure, afterwards what these changed.
+    change: FaceField,
+}
+
+/// Layers of velocity continued beyond the liquid, in addition to the cells that a step may cross.
+const EXTRA_LAYERS: f64 = 2.0;
+
+/// Most layers; beyond them velocity is zero.
+const MOST_LAYERS: f64 = 16.0;
+
+/// How near, in cells, particles come to closed sides of the domain.
+const MARGIN: f64 = 0.01;
+
+impl Water {
+    /// Find what sources and drains reach.
+    pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
+        Self {
+            seeding: Seeding::new(params, grid, walls),
+            sorter: Sorter::default(),
+            surface: Surface::new(grid),
+            gather: Gather::default(),
+            crowding: Crowding::new(grid),
+            advector: Advector::default(),
+            moved: Vec::new(),
+            carrier: FaceField::new(grid, 0.0),
+            change: FaceField::new(grid, 0.0),
+            params: params.clone(),
+        }
+    }
+
+    /// The liquid at the start.
+    pub fn initial(&mut self, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> WaterState {
+        let seeds = self.seeding.initial(&self.params, grid, boundary, keep_out);
+        let mut state = WaterState {
+            particles: Particles::default(),
+            distance: CellField::new(grid, grid.dx),
+            drift: FaceField::new(grid, 0.0),
+            bank: 0,
+            emitted: 0,
+            drained: 0,
+        };
+        let nothing = (&Particles::default(), &[][..]);
+        self.sorter.sort(grid, nothing, &seeds, usize::MAX, self.has_affine(), &mut state.particles);
+        self.surface.set_room(grid, boundary);
+        self.find_surface(grid, boundary, &mut state);
+        state
+    }
+
+    /// The solids have moved.
+    pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
+        self.surface.set_room(grid, boundary);
+    }
+
+    fn has_affine(&self) -> bool {
+        self.params.transfer == Transfer::Apic
+    }
+
+    /// Move the particles, let liquid in and out, find the surface, and gather the velocity on the faces.
+    pub fn advect(
+        &mut self,
+        step: &Step,
+        keep_out: &KeepOut,
+        (velocity, now): (&FaceField, &WaterState),
+        (next_velocity, next): (&mut FaceField, &mut WaterState),
+        clock: &mut Stages,
+    ) {
+        let (grid, boundary) = (step.grid, step.boundary);
+        self.move_particles(step, keep_out, velocity, now);
+        let drained = self.seeding.drain(step, &mut self.moved);
+        clock.lap("move particles");
+
+        let mut seeds = self.seeding.emit(step, keep_out, velocity, &self.moved, now.emitted);
+        let emitted = seeds.len() as u64;
+        seeds.extend(self.seeding.refill(grid, velocity, &self.moved, now.bank));
+        let spent = seeds.len() as u64 - emitted;
+        let capacity = MOST_CROWDED * particles_per_cell(&self.params, grid);
+        let moved = (&now.particles, &self.moved[..]);
+        let dropped = self.sorter.sort(grid, moved, &seeds, capacity, self.has_affine(), &mut next.particles);
+        self.seeding.set_velocity(step, self.sorter.starts(), &mut next.particles);
+        next.bank = now.bank + dropped - spent;
+        (next.emitted, next.drained) = (now.emitted + emitted, now.drained + drained);
+        clock.lap("sort particles");
+
+        self.find_surface(grid, boundary, next);
+        clock.lap("surface");
+
+        if let Transfer::Grid(scheme) = self.params.transfer {
+            let flow = Flow { grid, boundary, velocity, dt: step.dt, scheme, trace: self.params.trace };
+            self.advector.trace(&flow);
+            self.advector.advect_velocity(&flow, next_velocity);
+            self.seeding.set_face_velocity(step, next_velocity);
+        } else {
+            self.gather.velocity(grid, &next.particles, self.sorter.starts(), next_velocity);
+        }
+        if let Transfer::Flip { .. } = self.params.transfer {
+            self.change.clone_from(next_velocity);
+        }
+        clock.lap("gather velocity");
+    }
+
+    /// Where every particle goes; NaN for those that leave.
+    fn move_particles(&mut self, step: &Step, keep_out: &KeepOut, velocity: &FaceField, now: &WaterState) {
+        let (grid, boundary) = (step.grid, step.boundary);
+        self.surface.mark_near(&now.distance);
+        for ((carrier, u), drift) in self.carrier.axes.iter_mut().zip(&velocity.axes).zip(&now.drift.axes) {
+            carrier.par_iter_mut().zip(u).zip(drift).for_each(|((c, u), d)| *c = u + d / step.dt);
+        }
+        let carrier = VelocityLattice::new(&self.carrier);
+        let solids = boundary.distance.as_ref().map(Lattice::cells);
+        let sides = Sides::new(grid, boundary);
+        let (near, trace, h) = (&self.surface.near, self.params.trace, step.dt / grid.dx);
+        let follow = |(&x, &v): (&DVec3, &DVec3)| {
+            let p = (x - grid.origin) / grid.dx;
+            let is_carried = near[grid.cell_around(p)];
+            // Spray flies on its own.
+            let wanted = if is_carried { p + displacement(&carrier, p, h, trace) } else { p + h * v };
+            let mut end = sides.clamp(wanted);
+            if let Some(solids) = &solids
+                && solids.linear(end) < end.distance(p) + step.solid_reach + 1.5
+            {
+                let kept = keep_out(x, grid.origin + grid.dx * end);
+                end = sides.clamp((kept - grid.origin) / grid.dx);
+            }
+            let position = if sides.holds(end) { grid.origin + grid.dx * end } else { DVec3::NAN };
+            // What hits something keeps the velocity with which it slides along.
+            let velocity = if is_carried || end == wanted { v } else { (position - x) / step.dt };
+            Moved { position, velocity }
+        };
+        let particles = (&now.particles.position, &now.particles.velocity);
+        particles.into_par_iter().with_min_len(CHUNK).map(follow).collect_into_vec(&mut self.moved);
+    }
+
+    /// Density of the particles, signed distance of the surface.
+    fn find_surface(&mut self, grid: &Grid, boundary: &Boundary, state: &mut WaterState) {
+        let volume = 1.0 / particles_per_cell(&self.params, grid) as f64;
+        transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.density);
+        self.surface.find(grid, boundary, &mut state.distance);
+    }
+
+    /// Gravity.
+    pub fn predict(&mut self, step: &Step, velocity: &mut FaceField) {
+        let gain = self.gain(step);
+        for axis in Axis::ALL.into_iter().filter(|&axis| !step.grid.is_flat(axis)) {
+            velocity.axes[axis.index()].par_iter_mut().for_each(|u| *u += gain[axis.index()]);
+        }
+    }
+
+    /// Velocity that a free particle gains in this step, m/s.
+    fn gain(&self, step: &Step) -> DVec3 {
+        let shaken = self.params.shake.map_or(DVec3::ZERO, |shake| shake.impulse(step.time, step.dt));
+        let mut gain = step.dt * self.params.gravity + shaken;
+        for axis in Axis::ALL.into_iter().filter(|&axis| step.grid.is_flat(axis)) {
+            gain[axis.index()] = 0.0;
+        }
+        gain
+    }
+
+    /// Volume that springs push into cells, in units of dx², m/s.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+        self.seeding.pushed(step)
+    }
+
+    /// After the projection: continue the velocity beyond the liquid, hand it to the particles, and find out how
+    /// crowding will move them.
+    pub fn finish(
+        &mut self,
+        step: &Step,
+        projection: &mut Projection,
+        (velocity, state): (&mut FaceField, &mut WaterState),
+        clock: &mut Stages,
+    ) -> Result<(), SolveError> {
+        let (grid, boundary) = (step.grid, step.boundary);
+        let plans = plan_extension(grid, boundary, &state.distance, velocity, step.dt);
+        if let Transfer::Flip { .. } = self.params.transfer {
+            let changes = self.change.axes.par_iter_mut().zip(&velocity.axes);
+            changes.zip(&plans).for_each(|((change, u), plan)| {
+                change.iter_mut().zip(u).for_each(|(change, u)| *change = u - *change);
+                plan.apply(change);
+            });
+        }
+        velocity.axes.par_iter_mut().zip(&plans).for_each(|(u, plan)| plan.apply(u));
+        boundary.impose(velocity);
+        clock.lap("extend");
+
+        self.surface.mark_near(&state.distance);
+        let flight = Flight { near: &self.surface.near, gain: self.gain(step) };
+        transfer::to_particles(grid, self.params.transfer, velocity, &self.change, &flight, &mut state.particles);
+        clock.lap("update particles");
+
+        if self.params.hold_volume {
+            self.crowding.find(boundary, &self.surface, &state.distance);
+            self.crowding.spread(grid, boundary, projection, &state.distance, &plans, &mut state.drift)?;
+            clock.lap("spread");
+        }
+        Ok(())
+    }
+
+    /// Fastest velocity that a source sets, m/s.
+    pub fn source_speed(&self) -> f64 {
+        self.seeding.speed()
+    }
+}
+
+/// How far the flow takes a point of index space in `h` = Δt/dx.
+#[inline(always)]
+fn displacement(flow: &VelocityLattice, p: DVec3, h: f64, trace: Trace) -> DVec3 {
+    let k1 = flow.linear(p);
+    let k2 = flow.linear(p + 0.5 * h * k1);
+    match trace {
+        Trace::Rk2 => h * k2,
+        Trace::Rk3 => {
+            let k3 = flow.linear(p + 0.75 * h * k2);
+            h / 9.0 * (2.0 * k1 + 3.0 * k2 + 4.0 * k3)
+        }
+    }
+}
+
+/// How to continue a face field from the faces of liquid cells, as far as a particle may get in a step.
+fn plan_extension(
+    grid: &Grid,
+    boundary: &Boundary,
+    distance: &CellField,
+    velocity: &FaceField,
+    dt: f64,
+) -> Vec<Extension> {
+    let d = &distance.data;
+    let speeds = velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
+    let crossed = speeds.fold(0.0, f64::max) * dt / grid.dx;
+    let layers = (crossed.ceil() + EXTRA_LAYERS).clamp(EXTRA_LAYERS, MOST_LAYERS) as u8;
+    let plan = |axis: Axis| {
+        let a = axis.index();
+        let (dims, stride) = (grid.face_dims(axis), strides(grid.dims)[a]);
+        let open = &boundary.open.axes[a];
+        let mut known = vec![false; open.len()];
+        for_each_row(&mut known, dims, |j, k, row| {
+            let (face, cell) = (dims[0] * (j + dims[1] * k), grid.dims[0] * (j + grid.dims[1] * k));
+            for (i, known) in row.iter_mut().enumerate() {
+                let (c, at) = (cell + i, [i, j, k][a]);
+                let beside = at < grid.dims[a] && d[c] < 0.0 || at > 0 && d[c - stride] < 0.0;
+                *known = beside && open[face + i] > 0.0;
+            }
+        });
+        Extension::new(dims, &known, layers)
+    };
+    Axis::ALL.into_par_iter().map(plan).collect()
+}
+
+/// The sides of the domain, as particles see them.
+struct Sides {
+    low: DVec3,
+    high: DVec3,
+    domain: DVec3,
+}
+
+impl Sides {
+    fn new(grid: &Grid, boundary: &Boundary) -> Self {
+        let domain = DVec3::from(grid.dims.map(|n| n as f64));
+        let bound = |side: usize, closed: DVec3, unbounded: f64| {
+            DVec3::from([0, 1, 2].map(|a| if boundary.walls[a][side] == Wall::Closed { closed[a] } else { unbounded }))
+        };
+        Self {
+            low: bound(0, DVec3::splat(MARGIN), f64::NEG_INFINITY),
+            high: bound(1, domain - MARGIN, f64::INFINITY),
+            domain,
+        }
+    }
+
+    /// Not through closed sides.
+    #[inline(always)]
+    fn clamp(&self, p: DVec3) -> DVec3 {
+        p.max(self.low).min(self.high)
+    }
+
+    /// Whether a point is in the domain.
+    #[inline(always)]
+    fn holds(&self, p: DVec3) -> bool {
+        p.cmpge(DVec3::ZERO).all() && p.cmple(self.domain).all()
+    }
+}
+
+/// Particles of a full cell.
+pub fn particles_per_cell(params: &WaterParams, grid: &Grid) -> usize {
+    Axis::ALL.iter().filter(|&&axis| !grid.is_flat(axis)).map(|_| params.particles_per_axis).product()
+}
+
+/// Cells never hold more than this many times their fill; what is too much waits for room elsewhere.
+const MOST_CROWDED: usize = 3;

@@ -1,0 +1,402 @@
+//! Where liquid comes from and where it goes: the start, sources and drains.
+//!
+//! A full cell holds one particle in each of its m×m×m parts, at a place that the seed chooses. Sources keep the parts
+//! of their region filled, and either set its velocity (a jet) or push volume into it (a spring, which works under water as
+//! well). Drains take out what enters them; as liquid is gone there, the pressure falls to that of the air, and more
+//! flows in.
+
+use super::particles::{Moved, Particles};
+use super::{KeepOut, WaterParams};
+use crate::fluid::Step;
+use crate::fluid::boundary::{Boundary, Wall};
+use crate::fluid::noise::mix;
+use crate::geometry::{Pose, Shape, SignedDistance};
+use crate::grid::{Axis, FaceField, Grid, Lattice, VelocityLattice, strides};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// A body of liquid at the start.
+#[derive(Clone, Debug)]
+pub struct Liquid {
+    /// Where.
+    pub region: Region,
+    /// m/s.
+    pub velocity: DVec3,
+}
+
+/// A part of the domain.
+#[derive(Clone, Debug)]
+pub enum Region {
+    /// Inside a shape.
+    Shape(Shape, Pose),
+    /// Below this y, m.
+    Below(f64),
+}
+
+/// A region that liquid flows out of.
+#[derive(Clone, Debug)]
+pub struct WaterSource {
+    /// Region, in its own frame.
+    pub shape: Shape,
+    /// Where the region is.
+    pub pose: Pose,
+    /// Active from this time, s.
+    pub start: f64,
+    /// Active until this time, s.
+    pub end: f64,
+    /// Velocity kept up inside, m/s, if any.
+    pub velocity: Option<DVec3>,
+    /// Volume pushed into the liquid around it, m³/s.
+    pub rate: f64,
+}
+
+/// A region that liquid vanishes in.
+#[derive(Clone, Debug)]
+pub struct Drain {
+    /// Region, in its own frame.
+    pub shape: Shape,
+    /// Where the region is.
+    pub pose: Pose,
+    /// Active from this time, s.
+    pub start: f64,
+    /// Active until this time, s.
+    pub end: f64,
+}
+
+/// How much of its part of the cell a particle's place varies over.
+const JITTER: f64 = 0.6;
+
+/// The parts of cells, and what sources and drains reach.
+pub struct Seeding {
+    parts: Parts,
+    sources: Vec<Flowing>,
+    /// Cells in sources, in order of their index.
+    reached: Vec<Reached>,
+    /// Index in `reached` of every cell, or [`NONE`]; empty without sources.
+    slots: Vec<u32>,
+    drains: Vec<(Drain, SignedDistance)>,
+    /// Whether a cell may hold a part of a drain; empty without drains.
+    drained: Vec<bool>,
+}
+
+/// When and how a source flows.
+struct Flowing {
+    start: f64,
+    end: f64,
+    velocity: Option<DVec3>,
+    /// Volume pushed into a cell that lies in the source entirely, in units of dx², m/s.
+    push: f64,
+}
+
+struct Reached {
+    cell: u32,
+    source: u32,
+    /// One bit for every part that lies in the source.
+    parts: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The parts that a cell is divided into, and the places of particles in them.
+#[derive(Clone, Copy)]
+struct Parts {
+    /// Along each axis.
+    counts: [usize; 3],
+    seed: u64,
+}
+
+impl Parts {
+    fn new(params: &WaterParams, grid: &Grid) -> Self {
+        let m = params.particles_per_axis;
+        assert!((1..=4).contains(&m), "a cell has 1 to 4 particles along each axis");
+        Self { counts: Axis::ALL.map(|axis| if grid.is_flat(axis) { 1 } else { m }), seed: params.seed }
+    }
+
+    fn len(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    /// Where a particle in a part of a cell is, m; another `salt` gives another place in the same part.
+    fn place(&self, grid: &Grid, cell: usize, part: usize, salt: u64) -> DVec3 {
+        let at = grid.cell_at(cell);
+        let mut key = mix(mix(self.seed ^ mix(salt)) ^ (cell * self.len() + part) as u64);
+        let [nx, ny, _] = self.counts;
+        let part = [part % nx, part / nx % ny, part / (nx * ny)];
+        let place = |a: usize| {
+            let unit = (key >> 11) as f64 / (1u64 << 53) as f64;
+            key = mix(key);
+            // A flat axis has its particles in the middle.
+            let shift = if self.counts[a] > 1 { JITTER * (unit - 0.5) } else { 0.0 };
+            at[a] as f64 + (part[a] as f64 + 0.5 + shift) / self.counts[a] as f64
+        };
+        grid.origin + grid.dx * DVec3::from([0, 1, 2].map(place))
+    }
+
+    /// The centre of a part, m.
+    fn centre(&self, grid: &Grid, cell: usize, part: usize) -> DVec3 {
+        let [nx, ny, _] = self.counts;
+        let part = [part % nx, part / nx % ny, part / (nx * ny)];
+        let at = grid.cell_at(cell);
+        let place = |a: usize| at[a] as f64 + (part[a] as f64 + 0.5) / self.counts[a] as f64;
+        grid.origin + grid.dx * DVec3::from([0, 1, 2].map(place))
+    }
+
+    /// The part of its cell that a point of index space lies in.
+    fn part_around(&self, p: DVec3) -> usize {
+        let part = |a: usize| ((p[a] - p[a].floor()) * self.counts[a] as f64) as usize;
+        part(0) + self.counts[0] * (part(1) + self.counts[1] * part(2))
+    }
+}
+
+/// A region that can be asked whether a point lies in it.
+enum Inside {
+    Shape(SignedDistance, Pose),
+    Below(f64),
+}
+
+impl Inside {
+    /// Distance from the region, m; negative inside.
+    fn distance(&self, x: DVec3) -> f64 {
+        match self {
+            Self::Shape(distance, pose) => distance.at(pose.invert(x)),
+            Self::Below(level) => x.y - level,
+        }
+    }
+}
+
+impl Seeding {
+    /// Find what sources and drains reach; sides with an inflow are sources one cell thick.
+    pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
+        let parts = Parts::new(params, grid);
+        let (mut sources, mut reached) = (Vec::new(), Vec::new());
+        for source in &params.sources {
+            let distance = SignedDistance::new(&source.shape);
+            let inside = |x: DVec3| distance.at(source.pose.invert(x)) < 0.0;
+            let found = reach(grid, &parts, sources.len() as u32, |cell, part| inside(parts.centre(grid, cell, part)));
+            let filled: u32 = found.iter().map(|r: &Reached| r.parts.count_ones()).sum();
+            let cells = f64::from(filled) / parts.len() as f64;
+            let push = if filled > 0 { source.rate / (cells * grid.dx * grid.dx) } else { 0.0 };
+            sources.push(Flowing { start: source.start, end: source.end, velocity: source.velocity, push });
+            reached.extend(found);
+        }
+        for axis in Axis::ALL {
+            let a = axis.index();
+            for (side, layer) in [(0, 0), (1, grid.dims[a] - 1)] {
+                let Wall::Inflow { velocity, .. } = walls[a][side] else { continue };
+                let enters = if side == 0 { velocity[a] > 0.0 } else { velocity[a] < 0.0 };
+                let found =
+                    reach(grid, &parts, sources.len() as u32, |cell, _| enters && grid.cell_at(cell)[a] == layer);
+                reached.extend(found);
+                sources.push(Flowing { start: 0.0, end: f64::INFINITY, velocity: Some(velocity), push: 0.0 });
+            }
+        }
+        // Where sources overlap, the first one counts.
+        reached.sort_by_key(|r| (r.cell, r.source));
+        reached.dedup_by_key(|r| r.cell);
+        let mut slots = if reached.is_empty() { Vec::new() } else { vec![NONE; grid.cells()] };
+        for (slot, r) in reached.iter().enumerate() {
+            slots[r.cell as usize] = slot as u32;
+        }
+
+        let drains: Vec<(Drain, SignedDistance)> =
+            params.drains.iter().map(|drain| (drain.clone(), SignedDistance::new(&drain.shape))).collect();
+        let touches = |cell: usize| {
+            let centre = grid.cell_centre(grid.cell_at(cell));
+            drains.iter().any(|(drain, distance)| distance.at(drain.pose.invert(centre)) < grid.dx)
+        };
+        let drained = match drains.is_empty() {
+            true => Vec::new(),
+            false => (0..grid.cells()).into_par_iter().map(touches).collect(),
+        };
+        Self { parts, sources, reached, slots, drains, drained }
+    }
+
+    /// The liquid at the start, outside of solids; where bodies of liquid overlap, the first one counts.
+    pub fn initial(&self, params: &WaterParams, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> Vec<Moved> {
+        let regions: Vec<(Inside, DVec3)> = params
+            .initial
+            .iter()
+            .map(|liquid| match &liquid.region {
+                Region::Shape(shape, pose) => (Inside::Shape(SignedDistance::new(shape), *pose), liquid.velocity),
+                Region::Below(level) => (Inside::Below(*level), liquid.velocity),
+            })
+            .collect();
+        let solids = boundary.distance.as_ref().map(Lattice::cells);
+        let seeds_of = |cell: usize| {
+            let centre = grid.cell_centre(grid.cell_at(cell));
+            // No part of a cell is farther than this from its centre.
+            let radius = 0.5 * 3f64.sqrt() * grid.dx;
+            let close: Vec<&(Inside, DVec3)> =
+                regions.iter().filter(|(inside, _)| inside.distance(centre) < radius).collect();
+            let parts = if close.is_empty() { 0 } else { self.parts.len() };
+            let seed = move |part: usize| {
+                let position = self.parts.place(grid, cell, part, 0);
+                let (_, velocity) = close.iter().find(|(inside, _)| inside.distance(position) < 0.0)?;
+                is_free(grid, &solids, keep_out, position).then_some(Moved { position, velocity: *velocity })
+            };
+            (0..parts).filter_map(seed).collect::<Vec<_>>()
+        };
+        (0..grid.cells()).into_par_iter().flat_map_iter(seeds_of).collect()
+    }
+
+    /// Take out what is in a drain; how many particles left in this step, through drains or sides.
+    pub fn drain(&self, step: &Step, moved: &mut [Moved]) -> u64 {
+        let time = step.time + step.dt;
+        let active: Vec<&(Drain, SignedDistance)> =
+            self.drains.iter().filter(|(drain, _)| (drain.start..drain.end).contains(&time)).collect();
+        let leaves = |m: &mut Moved| {
+            if !active.is_empty() && m.position.is_finite() {
+                let cell = step.grid.cell_around((m.position - step.grid.origin) / step.grid.dx);
+                let is_in =
+                    |(drain, distance): &&(Drain, SignedDistance)| distance.at(drain.pose.invert(m.position)) < 0.0;
+                if self.drained[cell] && active.iter().any(is_in) {
+                    m.position = DVec3::NAN;
+                }
+            }
+            u64::from(!m.position.is_finite())
+        };
+        moved.par_iter_mut().map(leaves).sum()
+    }
+
+    /// New particles in the parts of active sources that are empty; `salt` must not repeat from step to step.
+    pub fn emit(
+        &self,
+        step: &Step,
+        keep_out: &KeepOut,
+        velocity: &FaceField,
+        moved: &[Moved],
+        salt: u64,
+    ) -> Vec<Moved> {
+        let is_active = |s: &Flowing| (s.start..s.end).contains(&step.time);
+        if !self.sources.iter().any(is_active) {
+            return Vec::new();
+        }
+        let grid = step.grid;
+        let mut held = vec![(0u64, 0u32); self.reached.len()];
+        for p in moved.iter().map(|m| (m.position - grid.origin) / grid.dx).filter(|p| p.is_finite()) {
+            let slot = self.slots[grid.cell_around(p)];
+            if slot != NONE {
+                let (parts, count) = &mut held[slot as usize];
+                *parts |= 1 << self.parts.part_around(p);
+                *count += 1;
+            }
+        }
+        let solids = step.boundary.distance.as_ref().map(Lattice::cells);
+        let flow = VelocityLattice::new(velocity);
+        let mut seeds = Vec::new();
+        for (r, (mut taken, mut count)) in self.reached.iter().zip(held) {
+            let source = &self.sources[r.source as usize];
+            taken |= !r.parts;
+            if !is_active(source) {
+                continue;
+            }
+            for part in (0..self.parts.len()).filter(|part| taken >> part & 1 == 0) {
+                let position = self.parts.place(grid, r.cell as usize, part, salt + 1);
+                if count < r.parts.count_ones() && is_free(grid, &solids, keep_out, position) {
+                    let velocity = source.velocity.unwrap_or_else(|| flow.linear((position - grid.origin) / grid.dx));
+                    seeds.push(Moved { position, velocity });
+                    count += 1;
+                }
+            }
+        }
+        seeds
+    }
+
+    /// Particles from the bank for empty cells amid full ones.
+    pub fn refill(&self, grid: &Grid, velocity: &FaceField, moved: &[Moved], bank: u64) -> Vec<Moved> {
+        if bank == 0 {
+            return Vec::new();
+        }
+        let full = self.parts.len() as u32;
+        let mut counts = vec![0u32; grid.cells()];
+        for p in moved.iter().map(|m| (m.position - grid.origin) / grid.dx).filter(|p| p.is_finite()) {
+            counts[grid.cell_around(p)] += 1;
+        }
+        let flow = VelocityLattice::new(velocity);
+        let is_hole = |&c: &usize| {
+            let at = grid.cell_at(c);
+            4 * counts[c] <= full
+                && Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).all(|axis| {
+                    let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
+                    let below = at[a] == 0 || 2 * counts[c - stride] >= full;
+                    below && (at[a] + 1 == grid.dims[a] || 2 * counts[c + stride] >= full)
+                })
+        };
+        let seed = |c: usize| {
+            (0..self.parts.len()).map(move |part| {
+                let position = self.parts.place(grid, c, part, bank);
+                Moved { position, velocity: flow.linear((position - grid.origin) / grid.dx) }
+            })
+        };
+        (0..grid.cells()).filter(is_hole).flat_map(seed).take(bank as usize).collect()
+    }
+
+    /// Give the particles in jets their velocity.
+    pub fn set_velocity(&self, step: &Step, starts: &[u32], particles: &mut Particles) {
+        let grid = step.grid;
+        for (r, velocity) in self.jets(step) {
+            for index in starts[r.cell as usize] as usize..starts[r.cell as usize + 1] as usize {
+                let p = (particles.position[index] - grid.origin) / grid.dx;
+                if r.parts >> self.parts.part_around(p) & 1 == 1 {
+                    particles.velocity[index] = velocity;
+                    if let Some(affine) = particles.affine.get_mut(index) {
+                        *affine = [DVec3::ZERO; 3];
+                    }
+                }
+            }
+        }
+    }
+
+    /// Give the faces of cells in jets their velocity.
+    pub fn set_face_velocity(&self, step: &Step, velocity: &mut FaceField) {
+        for (r, jet) in self.jets(step).filter(|(r, _)| r.parts.count_ones() as usize == self.parts.len()) {
+            for axis in Axis::ALL.into_iter().filter(|&axis| !step.grid.is_flat(axis)) {
+                let mut at = step.grid.cell_at(r.cell as usize);
+                velocity[(axis, at)] = jet[axis.index()];
+                at[axis.index()] += 1;
+                velocity[(axis, at)] = jet[axis.index()];
+            }
+        }
+    }
+
+    /// The cells of active sources that set a velocity, and that velocity.
+    fn jets<'a>(&'a self, step: &Step) -> impl Iterator<Item = (&'a Reached, DVec3)> {
+        let time = step.time;
+        self.reached.iter().filter_map(move |r| {
+            let source = &self.sources[r.source as usize];
+            let active = (source.start..source.end).contains(&time);
+            source.velocity.filter(|_| active).map(|velocity| (r, velocity))
+        })
+    }
+
+    /// Volume that active springs push into cells, in units of dx², m/s.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+        let pushed = |r: &Reached| {
+            let source = &self.sources[r.source as usize];
+            let push = source.push * f64::from(r.parts.count_ones()) / self.parts.len() as f64;
+            let active = (source.start..source.end).contains(&step.time) && push != 0.0;
+            active.then_some((r.cell as usize, push))
+        };
+        self.reached.iter().filter_map(pushed).collect()
+    }
+
+    /// Fastest velocity that a jet sets, m/s.
+    pub fn speed(&self) -> f64 {
+        self.sources.iter().filter_map(|s| s.velocity).map(|v| v.abs().max_element()).fold(0.0, f64::max)
+    }
+}
+
+/// The cells with parts in a source, in order.
+fn reach(grid: &Grid, parts: &Parts, source: u32, inside: impl Fn(usize, usize) -> bool + Sync) -> Vec<Reached> {
+    let of_cell = |cell: usize| {
+        let bits = (0..parts.len()).filter(|&part| inside(cell, part)).fold(0, |bits, part| bits | 1 << part);
+        (bits != 0).then_some(Reached { cell: cell as u32, source, parts: bits })
+    };
+    (0..grid.cells()).into_par_iter().filter_map(of_cell).collect()
+}
+
+/// Whether a particle may be put at `x`: not inside a solid.
+fn is_free(grid: &Grid, solids: &Option<Lattice>, keep_out: &KeepOut, x: DVec3) -> bool {
+    let near = |solids: &Lattice| solids.linear((x - grid.origin) / grid.dx) < 1.5;
+    !solids.as_ref().is_some_and(near) || keep_out(x, x) == x
+}

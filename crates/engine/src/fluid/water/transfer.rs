@@ -1,0 +1,172 @@
+//! Between particles and grid.
+//!
+//! To the grid: each sample takes the mean of the particles around it, with the weights of trilinear
+//! interpolation N. For APIC (Jiang et al. 2015) a particle speaks for its neighbourhood:
+//!
+//! ```text
+//! u_f = Σ_p N(x_f − x_p) (v_p + c_p·(x_f − x_p)) / Σ_p N(x_f − x_p)
+//! ```
+//!
+//! Particles are visited in their order, by slabs of planes: the samples of a slab belong to one task, which visits the
+//! particles of the slab and of the plane on either side. Every sum is therefore taken in the order of the particles,
+//! for any number of threads and slabs.
+//!
+//! To the particles: v_p and c_p are the interpolated velocity and its gradient (APIC), or v_p changes as the
+//! velocity there did (FLIP, Zhu and Bridson 2005).
+
+use super::Transfer;
+use super::particles::{CHUNK, Particles};
+use crate::grid::sample::{Place, Spot};
+use crate::grid::{Axis, CellField, FaceField, Grid, VelocityLattice};
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Sums of weights and of weighted velocities; kept from step to step.
+#[derive(Default)]
+pub struct Gather {
+    sums: [Vec<[f64; 2]>; 3],
+}
+
+/// Planes of cells whose samples one task owns.
+const SLAB: usize = 8;
+
+/// A task's samples along one axis: those of the planes from `first` on.
+struct Slab<'a, T> {
+    first: usize,
+    samples: &'a mut [T],
+}
+
+impl Gather {
+    /// Velocity on the faces; zero where no particle is near.
+    pub fn velocity(&mut self, grid: &Grid, particles: &Particles, starts: &[u32], velocity: &mut FaceField) {
+        let slabs = grid.dims[2].div_ceil(SLAB);
+        // The uppermost plane of faces across z belongs to the last slab.
+        let mut tasks: Vec<Vec<&mut [[f64; 2]]>> = (0..slabs).map(|_| Vec::with_capacity(3)).collect();
+        for (axis, sums) in Axis::ALL.into_iter().zip(&mut self.sums) {
+            let [nx, ny, nz] = grid.face_dims(axis);
+            sums.resize(nx * ny * nz, [0.0; 2]);
+            let mut rest = &mut sums[..];
+            for (s, task) in tasks.iter_mut().enumerate() {
+                let planes = if s + 1 < slabs { SLAB } else { nz - s * SLAB };
+                let (own, others) = rest.split_at_mut(nx * ny * planes);
+                task.push(own);
+                rest = others;
+            }
+        }
+        let spot = Spot::new(grid.dims);
+        let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).collect();
+        let still = [DVec3::ZERO; 3];
+        tasks.into_par_iter().enumerate().for_each(|(s, mut sums)| {
+            sums.iter_mut().for_each(|sums| sums.fill([0.0; 2]));
+            for index in particles_around(grid, starts, s) {
+                let place = spot.place((particles.position[index] - grid.origin) / grid.dx);
+                let (v, c) = (particles.velocity[index], particles.affine.get(index).unwrap_or(&still));
+                for &axis in &axes {
+                    let a = axis.index();
+                    let [nx, ny, _] = grid.face_dims(axis);
+                    let slab = Slab { first: s * SLAB, samples: &mut *sums[a] };
+                    let (v, c) = (v[a], c[a] * grid.dx);
+                    scatter([nx, ny], slab, place.face(axis), |sum, weight, offset| {
+                        sum[0] += weight;
+                        sum[1] += weight * (v + c.dot(offset));
+                    });
+                }
+            }
+        });
+        for (u, sums) in velocity.axes.iter_mut().zip(&self.sums) {
+            u.par_iter_mut()
+                .zip(sums)
+                .for_each(|(u, &[weight, sum])| *u = if weight > 0.0 { sum / weight } else { 0.0 });
+        }
+    }
+}
+
+/// Density at the cell centres, 1 where cells are full: each particle fills `volume` of a cell.
+pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, density: &mut CellField) {
+    let [nx, ny, _] = grid.dims;
+    let spot = Spot::new(grid.dims);
+    density.data.par_chunks_mut(nx * ny * SLAB).enumerate().for_each(|(s, samples)| {
+        samples.fill(0.0);
+        for &x in &particles.position[particles_around(grid, starts, s)] {
+            let place = spot.place((x - grid.origin) / grid.dx);
+            let slab = Slab { first: s * SLAB, samples: &mut *samples };
+            scatter([nx, ny], slab, place.cell(), |sum, weight, _| *sum += weight * volume);
+        }
+    });
+}
+
+/// The particles that reach samples of slab `s`: those of its planes and of the ones beside it.
+fn particles_around(grid: &Grid, starts: &[u32], s: usize) -> std::ops::Range<usize> {
+    let [nx, ny, nz] = grid.dims;
+    let first = (s * SLAB).saturating_sub(1);
+    let end = ((s + 1) * SLAB + 1).min(nz);
+    starts[nx * ny * first] as usize..starts[nx * ny * end] as usize
+}
+
+/// Visit the samples of `slab` around a place: `add(sample, weight, from the place to the sample in cells)`.
+#[inline(always)]
+fn scatter<T>([nx, ny]: [usize; 2], slab: Slab<T>, [x, y, z]: [Place; 3], add: impl Fn(&mut T, f64, DVec3)) {
+    let planes = slab.samples.len() / (nx * ny);
+    for (dz, wz) in [(0, 1.0 - z.t), (1, z.t)] {
+        // Along an axis of one sample both are the same one, and the second weighs nothing.
+        let Some(plane) = (z.index + dz * z.step).checked_sub(slab.first).filter(|&plane| plane < planes) else {
+            continue;
+        };
+        for (dy, wy) in [(0, 1.0 - y.t), (1, y.t)] {
+            let row = nx * (y.index + dy * y.step + ny * plane);
+            for (dx, wx) in [(0, 1.0 - x.t), (1, x.t)] {
+                let offset = DVec3::new(dx as f64 - x.t, dy as f64 - y.t, dz as f64 - z.t);
+                add(&mut slab.samples[row + x.index + dx * x.step], wx * wy * wz, offset);
+            }
+        }
+    }
+}
+
+/// What becomes of particles away from the liquid: they fly.
+pub struct Flight<'a> {
+    /// Cells in or next to the liquid.
+    pub near: &'a [bool],
+    /// Velocity that free particles gain in the step, m/s.
+    pub gain: DVec3,
+}
+
+/// Hand the new velocity to the particles; `change` is what forces and pressure made of it.
+pub fn to_particles(
+    grid: &Grid,
+    transfer: Transfer,
+    velocity: &FaceField,
+    change: &FaceField,
+    flight: &Flight,
+    particles: &mut Particles,
+) {
+    let (new, change) = (VelocityLattice::new(velocity), VelocityLattice::new(change));
+    let Particles { position, velocity, affine } = particles;
+    let place = |x: DVec3| (x - grid.origin) / grid.dx;
+    match transfer {
+        Transfer::Apic => (position.par_iter(), velocity.par_iter_mut(), affine.par_iter_mut())
+            .into_par_iter()
+            .with_min_len(CHUNK)
+            .for_each(|(&x, v, c)| {
+                let p = place(x);
+                if flight.near[grid.cell_around(p)] {
+                    let (u, gradient) = new.linear_with_gradient(p);
+                    (*v, *c) = (u, gradient.map(|g| g / grid.dx));
+                } else {
+                    (*v, *c) = (*v + flight.gain, [DVec3::ZERO; 3]);
+                }
+            }),
+        Transfer::Flip { pic } => {
+            position.par_iter().zip(velocity).with_min_len(CHUNK).for_each(|(&x, v)| {
+                let p = place(x);
+                *v = match flight.near[grid.cell_around(p)] {
+                    true => pic * new.linear(p) + (1.0 - pic) * (*v + change.linear(p)),
+                    false => *v + flight.gain,
+                }
+            });
+        }
+        Transfer::Grid(_) => position.par_iter().zip(velocity).with_min_len(CHUNK).for_each(|(&x, v)| {
+            let p = place(x);
+            *v = if flight.near[grid.cell_around(p)] { new.linear(p) } else { *v + flight.gain };
+        }),
+    }
+}
