@@ -82,15 +82,16 @@ impl Gather {
                     let (v, c) = (v[axis.index()], c[axis.index()] * grid.dx);
                     let places = places.face(*axis);
                     let t = places[0].t;
-                    scatter(slab, places, |pair, weight, dy, dz| {
-                        let lower = v - c.x * t + c.y * dy + c.z * dz;
-                        let [low, high] = [weight - weight * t, weight * t];
-                        pair[0][0] += low;
-                        pair[0][1] += low * lower;
-                        if let Some(sum) = pair.get_mut(1) {
-                            sum[0] += high;
-                            sum[1] += high * (lower + c.x);
-                        }
+                    // What the particle says of the lowest of the eight samples.
+                    let v = v - c.dot(DVec3::from(places.map(|place| place.t)));
+                    scatter(slab, places, |pair, weight, is_upper_y, is_upper_z| {
+                        let v = v + if is_upper_y { c.y } else { 0.0 } + if is_upper_z { c.z } else { 0.0 };
+                        let upper = weight * t;
+                        let lower = weight - upper;
+                        pair[0][0] += lower;
+                        pair[0][1] = lower.mul_add(v, pair[0][1]);
+                        pair[1][0] += upper;
+                        pair[1][1] = upper.mul_add(v + c.x, pair[1][1]);
                     });
                 }
             }
@@ -117,9 +118,7 @@ pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, 
             scatter(&mut slab, places, |pair, weight, _, _| {
                 let upper = weight * volume * t;
                 pair[0] += weight * volume - upper;
-                if let Some(sum) = pair.get_mut(1) {
-                    *sum += upper;
-                }
+                pair[1] += upper;
             });
         }
     });
@@ -133,19 +132,27 @@ fn particles_around(grid: &Grid, starts: &[u32], s: usize) -> std::ops::Range<us
     starts[nx * ny * first] as usize..starts[nx * ny * end] as usize
 }
 
-/// Visit the pairs of samples along x around a place, in a slab: `add(pair, weight of the pair, from the place to it
-/// along y and z in cells)`. Where there is one sample only, it comes alone.
+/// Visit the pairs of samples along x around a place, in a slab: `add(pair, weight of the pair, whether it is the upper
+/// one along y, along z)`.
 #[inline(always)]
-fn scatter<T>(slab: &mut Slab<T>, [x, y, z]: [Place; 3], mut add: impl FnMut(&mut [T], f64, f64, f64)) {
+fn scatter<T: Copy>(slab: &mut Slab<T>, [x, y, z]: [Place; 3], mut add: impl FnMut(&mut [T; 2], f64, bool, bool)) {
     for (dz, wz) in [(0, 1.0 - z.t), (1, z.t)] {
         // Along an axis of one sample both are the same one, and the second weighs nothing.
         let plane = (z.index + dz * z.step).wrapping_sub(slab.first);
         if plane >= slab.planes {
             continue;
         }
+        let first = slab.plane * plane + slab.row * y.index + x.index;
         for (dy, wy) in [(0, 1.0 - y.t), (1, y.t)] {
-            let first = slab.row * (y.index + dy * y.step) + slab.plane * plane + x.index;
-            add(&mut slab.samples[first..=first + x.step], wy * wz, dy as f64 - y.t, dz as f64 - z.t);
+            let first = first + dy * y.step * slab.row;
+            if x.step == 1 {
+                let pair = <&mut [T; 2]>::try_from(&mut slab.samples[first..first + 2]).expect("two of two");
+                add(pair, wy * wz, dy == 1, dz == 1);
+            } else {
+                let mut pair = [slab.samples[first]; 2];
+                add(&mut pair, wy * wz, dy == 1, dz == 1);
+                slab.samples[first] = pair[0];
+            }
         }
     }
 }
