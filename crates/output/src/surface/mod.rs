@@ -15,6 +15,7 @@ mod density;
 mod marching;
 mod smooth;
 
+pub(crate) use density::smoothstep;
 pub use smooth::{is_on_side, vertex_normals};
 
 use bathtub_engine::geometry::TriMesh;
