@@ -10,6 +10,7 @@ use super::camera::{Ray, fitted_size};
 use super::colour::{linear, to_bytes};
 use super::light::fill_stretch;
 use super::settings::RenderSettings;
+use super::water::WHITE;
 use crate::frame::{Frame, Surface};
 use crate::picture::Image;
 use crate::surface::smoothstep;
@@ -40,14 +41,14 @@ pub fn render(frame: &Frame, flat: Axis, settings: &RenderSettings) -> Image {
     image
 }
 
-/// Draw water that is one cell thick across `flat`: the deeper, the darker, with a bright line along its surface.
+/// Draw water that is one cell thick across `flat`: the deeper, the darker, with a line along its surface.
 pub fn render_water(scene: &WaterScene, flat: Axis, settings: &RenderSettings) -> Image {
     let plane = Plane::new(scene.grid, flat);
     let [nx, ny] = plane.dims;
     let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
     let view = View::new(&plane, size);
     let solids = Cutout::new(scene.grid, scene.surfaces, &plane, &view, settings);
-    let pool = Pool::new(scene, &plane, &view, settings);
+    let pool = Pool::new(scene, &plane, &view, &solids.cover, settings);
 
     let mut image = Image::new(size[0], size[1]);
     image.pixels.par_chunks_mut(3 * size[0] as usize).enumerate().for_each(|(y, row)| {
@@ -216,12 +217,13 @@ struct Pool {
     air: [Vec3A; 2],
     shallow: Vec3A,
     deep: Vec3A,
-    /// Width of the bright line, pixels.
+    /// Width of the line along the surface, pixels, and its colour.
     line: f32,
+    line_colour: Vec3A,
 }
 
 impl Pool {
-    fn new(scene: &WaterScene, plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
+    fn new(scene: &WaterScene, plane: &Plane, view: &View, solid: &[f32], settings: &RenderSettings) -> Self {
         let size = view.size.map(|n| n as usize);
         let [width, height] = size;
         // Off the middle, where rays would run along edges of the mesh.
@@ -237,7 +239,9 @@ impl Pool {
                 // Depth spreads sideways a little, so that it does not jump under overhangs.
                 let above = |x: usize| depth[x.min(width - 1) + width * (y - 1)];
                 let mean = 0.25 * (above(x.saturating_sub(1)) + above(x + 1)) + 0.5 * above(x);
-                depth[x + width * y] = cover[x + width * y] * (mean + per_pixel * cover[x + width * y]);
+                // It goes on below solids as if they were water.
+                let filled = cover[x + width * y].max(solid[x + width * y]);
+                depth[x + width * y] = filled * (mean + per_pixel * filled);
             }
         }
         let line = (0.0012 * (width + height) as f32).max(1.0);
@@ -248,10 +252,11 @@ impl Pool {
             cover,
             depth,
             shown,
-            air: [linear(look.horizon), linear(look.zenith).lerp(linear(look.horizon), 0.55)],
-            shallow: colour.lerp(Vec3A::ONE, 0.12),
-            deep: colour * colour * 0.55,
+            air: [linear(look.horizon), linear(look.zenith).lerp(linear(look.horizon), 0.6)].map(|c| WHITE * c),
+            shallow: WHITE * colour.lerp(Vec3A::ONE, 0.1),
+            deep: 0.9 * colour * colour,
             line,
+            line_colour: 0.55 * colour * colour,
             size,
         }
     }
@@ -269,7 +274,7 @@ impl Pool {
         let inner = smoothstep([self.line, 3.0 * self.line], from_side[0].min(from_side[1]));
         let rim = (4.0 * self.soft[at] * (1.0 - self.soft[at])).powi(2) * inner;
         let inside = self.cover[at];
-        air.lerp(water, inside).lerp(Vec3A::splat(0.95), 0.75 * rim * inside)
+        air.lerp(water, inside).lerp(self.line_colour, 0.9 * rim * inside)
     }
 }
 

@@ -95,7 +95,9 @@ impl Density {
         });
         drop(narrow);
         let spray = relative_to(lattice.blurred(spray.spread(&lattice, share), NARROW_PASSES), &narrow_open);
-        let (dims, values) = lattice.padded(&wide, &spray);
+        // A blur moves a curved surface inwards; taking off what a second blur would move once more undoes that.
+        let twice = lattice.blurred(wide.clone(), WIDE_PASSES);
+        let (dims, values) = lattice.padded(&wide, &twice, &spray);
         Some(Self { dims, origin, spacing, values, bulk })
     }
 
@@ -251,8 +253,8 @@ impl Lattice {
         values
     }
 
-    /// The larger of two densities, with a layer of zeros around.
-    fn padded(&self, a: &[f32], b: &[f32]) -> ([usize; 3], Vec<f32>) {
+    /// The larger of 2 `once` − `twice` and `spray`, with a layer of zeros around.
+    fn padded(&self, once: &[f32], twice: &[f32], spray: &[f32]) -> ([usize; 3], Vec<f32>) {
         let dims = self.dims.map(|n| n + 2);
         let mut values = vec![0.0; dims.iter().product()];
         values.par_chunks_mut(dims[0] * dims[1]).enumerate().skip(1).take(self.dims[2]).for_each(|(k, layer)| {
@@ -260,7 +262,7 @@ impl Lattice {
                 let from = self.dims[0] * j + self.layer() * (k - 1);
                 let row = &mut layer[dims[0] * (j + 1) + 1..][..self.dims[0]];
                 for (i, value) in row.iter_mut().enumerate() {
-                    *value = a[from + i].max(b[from + i]);
+                    *value = (2.0 * once[from + i] - twice[from + i]).max(spray[from + i]);
                 }
             }
         });

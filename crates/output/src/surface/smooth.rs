@@ -15,8 +15,8 @@ use bathtub_engine::grid::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Passes of one G: smooths over about 1.4 cells.
-const PASSES: usize = 24;
+/// Passes of one G: smooths over about 1.7 cells.
+const PASSES: usize = 36;
 /// How far a vertex goes towards its neighbours' mean in a pass.
 const STEP: f64 = 0.5;
 /// Farthest that a vertex may move, cells.

@@ -12,6 +12,8 @@ mod interface;
 mod outline;
 mod studio;
 
+pub use studio::WHITE;
+
 use super::WaterScene;
 use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
@@ -35,7 +37,11 @@ const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
 const BRIGHTEST: f32 = 6.0;
 /// Light from the walls of the studio, as a part of the key light.
-const FILL: f32 = 0.55;
+const FILL: f32 = 0.3;
+/// The sky of a bright studio, relative to that of the dark one in which smoke is shown.
+const BRIGHT_SKY: f32 = 2.4;
+/// Depth at which water has its colour where the settings leave it open, in domain sizes.
+const DEFAULT_DEPTH: f32 = 0.6;
 /// Colour of the domain's outline.
 const LINE: [f32; 3] = [0.16, 0.22, 0.28];
 
@@ -112,9 +118,10 @@ enum Target {
 impl Scene {
     fn new(scene: &WaterScene, settings: &RenderSettings, camera: &Camera) -> Self {
         let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
-        let surfaces = Surfaces::new(Solids::new(scene.surfaces), settings, low, high);
+        let mut surfaces = Surfaces::new(Solids::new(scene.surfaces), settings, low, high);
+        surfaces.sky *= BRIGHT_SKY;
         let look = &settings.water;
-        let depth = look.depth.unwrap_or(0.5 * surfaces.reach);
+        let depth = look.depth.unwrap_or(DEFAULT_DEPTH * surfaces.reach);
         let colour = linear(look.colour).max(Vec3A::splat(1e-4));
         let arriving = surfaces.sky * SKY_MEAN + 0.5 * DIFFUSE * surfaces.key.light;
         let dx = scene.grid.dx as f32;
@@ -208,7 +215,7 @@ impl Scene {
             match hit {
                 Some(hit) if in_water => self.transmitted(hit.t),
                 // Some water between: its surface turns part of the light away.
-                Some(_) => Vec3A::splat(0.8),
+                Some(_) => Vec3A::splat(0.92),
                 None => Vec3A::ONE,
             }
         };

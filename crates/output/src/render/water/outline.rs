@@ -3,8 +3,8 @@
 use crate::render::camera::Camera;
 use glam::Vec3A;
 
-/// Opacity of a line, and of one that runs behind water or a solid.
-const OPACITY: f32 = 0.30;
+/// Opacity of a line.
+const OPACITY: f32 = 0.42;
 /// Steps along a line per pixel.
 const STEPS: f32 = 3.0;
 

@@ -17,7 +17,7 @@ const WINDOW_HEIGHT: f32 = 0.85;
 const WINDOW: [f32; 2] = [0.75, 0.22];
 const WINDOW_LIGHT: f32 = 1.9;
 /// Brightness of floor and sky in full light: the tone curve makes this near white.
-const WHITE: f32 = 1.55;
+pub const WHITE: f32 = 1.55;
 /// Brightness of a box, relative to the light's strength.
 const BOX_LIGHT: f32 = 1.6;
 /// Width of a box's soft edge.
