@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir_all(&directory)?;
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
 
-    let scenes: [(&str, fn(usize) -> Made); 6] =
-        [("crown", crown), ("dam", dam), ("still", still), ("ball", ball), ("cup", cup), ("flat", flat)];
+    let scenes =
+        [("crown", crown as Make), ("dam", dam), ("still", still), ("ball", ball), ("cup", cup), ("flat", flat)];
     for (name, make) in scenes.into_iter().filter(|(name, _)| wanted(name)) {
         let Made { grid, positions, surfaces } = make(cells);
         let open = open_cells(&grid, &surfaces);
@@ -51,6 +51,9 @@ fn timed<T>(what: &str, work: impl FnOnce() -> T) -> T {
     println!("{what}: {:.0} ms", 1e3 * start.elapsed().as_secs_f64());
     result
 }
+
+/// Makes a scene of so many cells per metre.
+type Make = fn(usize) -> Made;
 
 /// A made-up scene.
 struct Made {

@@ -384,6 +384,8 @@ fn blurred(values: &[f32], width: usize, radius: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bathtub_engine::geometry::Shape;
+    use glam::DVec3;
 
     #[test]
     fn bspline_weights_sum_to_one_and_slopes_to_zero() {
@@ -402,5 +404,22 @@ mod tests {
         let spread = blurred(&point, 21, 1);
         assert!((spread.iter().sum::<f32>() - 1.0).abs() < 1e-5);
         assert!(spread[10 + 21 * 10] < 0.2 && spread[13 + 21 * 10] > 0.0);
+    }
+
+    /// The lower half of a flat box: blue below, darker at the bottom, air above, up to the picture's sides.
+    #[test]
+    fn flat_water_fills_what_its_surface_encloses() {
+        let grid = Grid::new([40, 40, 1], 0.1, DVec3::ZERO);
+        let mut water = Shape::Box { size: DVec3::new(4.0, 2.0, 0.1) }.surface(1.0);
+        water.vertices.iter_mut().for_each(|v| *v += DVec3::new(2.0, 1.0, 0.05));
+        let scene = WaterScene { grid: &grid, surfaces: &[], water: &water };
+        let settings = RenderSettings { size: Some([100, 100]), ..Default::default() };
+        let image = render_water(&scene, Axis::Z, &settings);
+        let at = |x: usize, y: usize| [0, 2].map(|c| i32::from(image.pixels[3 * (x + 100 * y) + c]));
+        for x in [0, 50, 99] {
+            let [air, shallow, deep] = [40, 60, 98].map(|y| at(x, y));
+            assert!((air[1] - air[0]).abs() < 40 && shallow[1] > shallow[0] + 40, "{air:?} {shallow:?}");
+            assert!(deep[0] < shallow[0] - 10, "{shallow:?} {deep:?}");
+        }
     }
 }

@@ -239,3 +239,72 @@ impl Scene {
         self.studio.floor(point, (key_light * key + sky + fill) / (key_light + full_sky + FILL * key_light))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Surface;
+    use bathtub_engine::geometry::{Pose, Shape, TriMesh};
+    use bathtub_engine::grid::Grid;
+    use glam::{DQuat, DVec3};
+
+    /// The lower 0.6 m of a cubic metre as one block of water.
+    fn block() -> TriMesh {
+        let pose = Pose { position: DVec3::new(0.5, 0.3, 0.5), rotation: DQuat::IDENTITY };
+        Shape::Box { size: DVec3::new(1.0, 0.6, 1.0) }.surface(1.0).posed(&pose)
+    }
+
+    fn ball() -> Vec<Surface> {
+        let pose = Pose { position: DVec3::new(0.5, 0.25, 0.5), rotation: DQuat::IDENTITY };
+        let mesh = Shape::Sphere { radius: 0.2 }.surface(0.05).posed(&pose);
+        vec![Surface { name: "ball".into(), mesh, moves: false }]
+    }
+
+    const SIZE: usize = 144;
+
+    /// The picture from a metre and a half before the front, level with the middle of the water.
+    fn picture(water: &TriMesh, surfaces: &[Surface]) -> Image {
+        let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
+        let mut settings =
+            RenderSettings { size: Some([SIZE as u32; 2]), solids: vec![[0.9, 0.2, 0.1]], ..Default::default() };
+        settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
+        settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
+        render(&WaterScene { grid: &grid, surfaces, water }, &settings)
+    }
+
+    fn pixel(image: &Image, x: usize, y: usize) -> [i32; 3] {
+        [0, 1, 2].map(|c| i32::from(image.pixels[3 * (x + image.width as usize * y) + c]))
+    }
+
+    #[test]
+    fn the_same_pixels_on_any_number_of_threads() {
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| picture(&block(), &ball()))
+        };
+        assert_eq!(on(1), on(2));
+    }
+
+    #[test]
+    fn water_takes_red_from_what_is_seen_through_it() {
+        let [dry, wet] =
+            [TriMesh::default(), block()].map(|water| pixel(&picture(&water, &[]), SIZE / 2, SIZE / 2 + 12));
+        assert!((dry[0] - dry[2]).abs() < 20, "{dry:?}");
+        assert!(wet[2] > wet[0] + 40, "{wet:?}");
+    }
+
+    /// Through a plane face, what is 0.5 m behind it seems to be 0.5/1.333 m behind it: 2.0/1.875 times as wide from here.
+    #[test]
+    fn a_solid_shows_through_the_water_and_looks_nearer() {
+        let width = |water: &TriMesh| {
+            let [with, without] = [&ball()[..], &[]].map(|surfaces| picture(water, surfaces));
+            let differs = |x: &usize| {
+                let (p, q) = (pixel(&with, *x, SIZE / 2 + 6), pixel(&without, *x, SIZE / 2 + 6));
+                (0..3).any(|c| p[c].abs_diff(q[c]) > 12)
+            };
+            (SIZE / 4..3 * SIZE / 4).filter(differs).count() as f32
+        };
+        let ratio = width(&block()) / width(&TriMesh::default());
+        assert!((ratio - 2.0 / 1.875).abs() < 0.035, "{ratio}");
+    }
+}
