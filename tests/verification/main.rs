@@ -8,3 +8,4 @@ mod cut_cells;
 mod hydrostatics;
 mod leaks;
 mod slip;
+mod redistance;

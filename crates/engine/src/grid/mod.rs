@@ -10,10 +10,12 @@ mod extension;
 mod field;
 pub mod operators;
 pub mod parallel;
+mod redistance;
 pub mod sample;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
+pub use redistance::redistance;
 pub use sample::{Lattice, VelocityLattice};
 
 use glam::DVec3;
