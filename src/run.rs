@@ -175,10 +175,11 @@ impl Run<'_> {
         };
         let surfaces =
             self.world.surfaces().into_iter().map(|(name, mesh)| Surface { moves: moves(&name), name, mesh });
-        let frame = Frame::new(&self.scene.params.grid, state, surfaces.collect());
+        let frame = Frame::new(&self.world, surfaces.collect());
         let settings = FrameSettings {
             volumes: output.volumes,
             meshes: output.meshes,
+            particles: output.particles,
             threshold: output.threshold as f32,
             velocity: match output.velocity {
                 VelocityName::None => VelocityOutput::None,

@@ -7,5 +7,5 @@ mod advection;
 mod cut_cells;
 mod hydrostatics;
 mod leaks;
-mod slip;
 mod redistance;
+mod slip;

@@ -3,7 +3,7 @@
 use crate::coupling::obstacles::BodyImpulse;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::smoke::{SmokeParams, SmokeState};
-use crate::fluid::water::{WaterParams, WaterState, particles_per_cell};
+use crate::fluid::water::{WaterParams, WaterState};
 use crate::fluid::{FluidParams, FluidState};
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
 use crate::world::{Coupled, World};
@@ -214,7 +214,7 @@ fn fluid_totals(world: &World) -> FluidReport {
 /// beyond by their particles.
 fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> FluidReport {
     let (grid, particles) = (&world.params().grid, &water.particles);
-    let each = grid.dx.powi(3) / particles_per_cell(params, grid) as f64;
+    let each = params.particle_volume(grid);
     let mass = params.rho * each;
     let sums: Vec<[f64; 5]> = (particles.position.par_chunks(CHUNK), particles.velocity.par_chunks(CHUNK))
         .into_par_iter()

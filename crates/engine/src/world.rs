@@ -189,6 +189,14 @@ impl World {
         self.clock.laps()
     }
 
+    /// Volume that a particle stands for, m³; zero without particles.
+    pub fn particle_volume(&self) -> f64 {
+        match &self.params.fluid {
+            FluidParams::Smoke(_) => 0.0,
+            FluidParams::Water(water) => water.particle_volume(&self.params.grid),
+        }
+    }
+
     /// First particle of every cell after the last step, and their number at the end; empty without particles.
     pub(crate) fn particle_starts(&self) -> &[u32] {
         match &self.fluid {

@@ -1,18 +1,24 @@
 //! One frame: what it holds, and its files.
 //!
 //! ```text
-//! smoke_0001.vdb          grids density, temperature, velocity
+//! smoke_0001.vdb          of smoke: grids density, temperature, velocity
+//! water_0001.vdb          of water: level set surface, and velocity
+//! water_0001.ply          its surface as a mesh
+//! particles_0001.ply      its particles, if asked for
 //! wheel_0001.ply          the surface of a moving body in this frame
 //! ball_static.ply         the surface of a body that never moves, written once
 //! ```
 
 use crate::atomic::{self, FileError};
 use crate::ply::{self, PlyError};
+use crate::surface::liquid_surface;
 use crate::vdb::{self, Header, Values, VdbError, Volume};
 use bathtub_engine::fluid::FluidState;
+use bathtub_engine::fluid::water::Particles;
 use bathtub_engine::geometry::TriMesh;
-use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
-use bathtub_engine::world::State;
+use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, redistance};
+use bathtub_engine::world::World;
+use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -27,15 +33,48 @@ pub struct Frame {
     pub time: f64,
     /// Where the cells are.
     pub grid: Grid,
-    /// Smoke density, 1 where a source of density 1 is.
-    pub density: CellField<f32>,
-    /// Above ambient, K.
-    pub temperature: CellField<f32>,
+    /// The fluid.
+    pub fluid: Visible,
     /// At cell centres, m/s.
     pub velocity: CellField<[f32; 3]>,
     /// The solids.
     pub surfaces: Vec<Surface>,
 }
+
+/// What can be seen of a fluid.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Visible {
+    /// Smoke in air.
+    Smoke(SmokeFrame),
+    /// A liquid.
+    Water(WaterFrame),
+}
+
+/// What can be seen of smoke.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmokeFrame {
+    /// Smoke density, 1 where a source of density 1 is.
+    pub density: CellField<f32>,
+    /// Above ambient, K.
+    pub temperature: CellField<f32>,
+}
+
+/// What can be seen of a liquid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WaterFrame {
+    /// Its closed surface, m.
+    pub surface: TriMesh,
+    /// Signed distance from the surface, m, negative inside; exact within [`LEVEL_SET_CELLS`] cells, cut off there.
+    pub distance: CellField<f32>,
+    /// Positions (m) and velocities (m/s) of its particles; empty in a frame that was read back.
+    pub particles: [Vec<DVec3>; 2],
+}
+
+/// Half width of the level set that is written, in cells: what renderers expect.
+pub const LEVEL_SET_CELLS: f64 = 3.0;
+
+/// The name of the liquid's mesh: no body can have it.
+const WATER: &str = "water";
 
 /// The surface of a body in world space.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +93,7 @@ pub struct Surface {
 pub enum VelocityOutput {
     /// Nothing.
     None,
-    /// In and next to smoke: all that motion blur and advected detail need, at a fraction of the size.
+    /// In and next to smoke or liquid: all that motion blur and advected detail need, at a fraction of the size.
     #[default]
     Smoke,
     /// In every cell where the fluid moves.
@@ -69,6 +108,8 @@ pub struct FrameSettings {
     pub volumes: bool,
     /// Whether the surfaces are written.
     pub meshes: bool,
+    /// Whether a liquid's particles are written.
+    pub particles: bool,
     /// Densities up to this, and temperatures up to this many K, are not stored.
     pub threshold: f32,
     /// Which velocities are stored.
@@ -77,7 +118,7 @@ pub struct FrameSettings {
 
 impl Default for FrameSettings {
     fn default() -> Self {
-        Self { volumes: true, meshes: true, threshold: 1e-4, velocity: VelocityOutput::default() }
+        Self { volumes: true, meshes: true, particles: false, threshold: 1e-4, velocity: VelocityOutput::default() }
     }
 }
 
@@ -116,23 +157,34 @@ pub enum FrameError {
 }
 
 impl Frame {
-    /// The visible part of a state.
-    pub fn new(grid: &Grid, state: &State, surfaces: Vec<Surface>) -> Self {
+    /// The visible part of a world.
+    pub fn new(world: &World, surfaces: Vec<Surface>) -> Self {
+        let (grid, state) = (&world.params().grid, world.state());
         let single = |field: &CellField| CellField {
             dims: field.dims,
             data: field.data.iter().map(|&v| v as f32).collect::<Vec<f32>>(),
         };
-        let empty = || CellField { dims: grid.dims, data: vec![0.0; grid.cells()] };
-        let (density, temperature) = match &state.fluid {
-            FluidState::Smoke(smoke) => (single(&smoke.density), single(&smoke.temperature)),
-            FluidState::Water(_) => (empty(), empty()),
+        let fluid = match &state.fluid {
+            FluidState::Smoke(smoke) => {
+                Visible::Smoke(SmokeFrame { density: single(&smoke.density), temperature: single(&smoke.temperature) })
+            }
+            FluidState::Water(water) => {
+                let open = (!surfaces.is_empty()).then_some(&world.boundary().volume);
+                let Particles { position, velocity, .. } = &water.particles;
+                let mut distance = water.distance.clone();
+                redistance(&mut distance, grid.dx, LEVEL_SET_CELLS * grid.dx);
+                Visible::Water(WaterFrame {
+                    surface: liquid_surface(position, world.particle_volume(), grid, open),
+                    distance: single(&distance),
+                    particles: [position.clone(), velocity.clone()],
+                })
+            }
         };
         Self {
             index: state.frame,
             time: state.time,
             grid: *grid,
-            density,
-            temperature,
+            fluid,
             velocity: centred(grid, &state.velocity),
             surfaces,
         }
@@ -161,28 +213,50 @@ pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &Frame
             atomic::write(&path, |out| ply::write(out, &surface.mesh))?;
         }
     }
+    if let Visible::Water(water) = &frame.fluid {
+        if settings.meshes || settings.volumes {
+            let path = mesh_path(directory, WATER, Some(frame.index));
+            atomic::write(&path, |out| ply::write(out, &water.surface))?;
+        }
+        if settings.particles {
+            let path = directory.join(format!("particles_{:04}.ply", frame.index));
+            let [positions, velocities] = &water.particles;
+            atomic::write(&path, |out| ply::write_particles(out, positions, velocities))?;
+        }
+    }
     if !settings.volumes {
         return Ok(());
     }
     let header = Header { grid: frame.grid, time: frame.time, frame: frame.index, scene_hash: scene_hash.to_string() };
     let threshold = settings.threshold;
-    let near_smoke = match settings.velocity {
-        VelocityOutput::Smoke => Some(velocity_near_smoke(frame, threshold)),
+    let near_fluid = match settings.velocity {
+        VelocityOutput::Smoke => Some(velocity_near_fluid(frame, threshold)),
         VelocityOutput::None | VelocityOutput::Everywhere => None,
     };
-    let mut volumes = vec![
-        Volume { name: "density", values: Values::Float(&frame.density.data), threshold },
-        Volume { name: "temperature", values: Values::Float(&frame.temperature.data), threshold },
-    ];
+    let mut volumes = match &frame.fluid {
+        Visible::Smoke(smoke) => vec![
+            Volume { name: "density", values: Values::Float(&smoke.density.data), threshold },
+            Volume { name: "temperature", values: Values::Float(&smoke.temperature.data), threshold },
+        ],
+        Visible::Water(water) => {
+            let band = (LEVEL_SET_CELLS * frame.grid.dx) as f32;
+            let values = Values::LevelSet { distance: &water.distance.data, band };
+            vec![Volume { name: "surface", values, threshold: 0.0 }]
+        }
+    };
     if settings.velocity != VelocityOutput::None {
-        let values = Values::Vec3(near_smoke.as_ref().unwrap_or(&frame.velocity.data));
+        let values = Values::Vec3(near_fluid.as_ref().unwrap_or(&frame.velocity.data));
         volumes.push(Volume { name: "velocity", values, threshold: 0.0 });
     }
-    atomic::write(&volume_path(directory, frame.index), |out| vdb::write(out, &header, &volumes))
+    let path = match &frame.fluid {
+        Visible::Smoke(_) => volume_path(directory, SMOKE, frame.index),
+        Visible::Water(_) => volume_path(directory, WATER, frame.index),
+    };
+    atomic::write(&path, |out| vdb::write(out, &header, &volumes))
 }
 
-/// The velocity in blocks of 8³ cells (leaves of the file's tree) that hold smoke, zero elsewhere.
-fn velocity_near_smoke(frame: &Frame, threshold: f32) -> Vec<[f32; 3]> {
+/// The velocity in blocks of 8³ cells (leaves of the file's tree) that hold smoke or liquid, zero elsewhere.
+fn velocity_near_fluid(frame: &Frame, threshold: f32) -> Vec<[f32; 3]> {
     const BLOCK: usize = 8;
     let grid = &frame.grid;
     let blocks = grid.dims.map(|n| n.div_ceil(BLOCK));
@@ -190,11 +264,20 @@ fn velocity_near_smoke(frame: &Frame, threshold: f32) -> Vec<[f32; 3]> {
         let [i, j, k] = grid.cell_at(index).map(|c| c / BLOCK);
         i + blocks[0] * (j + blocks[1] * k)
     };
-    let mut smoky = vec![false; blocks.iter().product()];
-    for (index, &density) in frame.density.data.iter().enumerate() {
-        smoky[block_of(index)] |= density.abs() > threshold;
+    let mut filled = vec![false; blocks.iter().product()];
+    match &frame.fluid {
+        Visible::Smoke(smoke) => {
+            for (index, &density) in smoke.density.data.iter().enumerate() {
+                filled[block_of(index)] |= density.abs() > threshold;
+            }
+        }
+        Visible::Water(water) => {
+            for (index, &distance) in water.distance.data.iter().enumerate() {
+                filled[block_of(index)] |= distance < grid.dx as f32;
+            }
+        }
     }
-    let kept = |(index, &v): (usize, &[f32; 3])| if smoky[block_of(index)] { v } else { [0.0; 3] };
+    let kept = |(index, &v): (usize, &[f32; 3])| if filled[block_of(index)] { v } else { [0.0; 3] };
     frame.velocity.data.iter().enumerate().map(kept).collect()
 }
 
@@ -203,8 +286,9 @@ pub fn list(directory: &Path) -> Result<Vec<u64>, FileError> {
     let mut frames = Vec::new();
     for entry in fs::read_dir(directory).map_err(FileError::new("read", directory))? {
         let name = entry.map_err(FileError::new("read", directory))?.file_name();
-        let number: Option<u64> =
-            name.to_str().and_then(|n| n.strip_prefix("smoke_")?.strip_suffix(".vdb")?.parse().ok());
+        let of_fluid =
+            |n: &str, fluid: &str| n.strip_prefix(fluid)?.strip_prefix('_')?.strip_suffix(".vdb")?.parse().ok();
+        let number: Option<u64> = name.to_str().and_then(|n| of_fluid(n, SMOKE).or_else(|| of_fluid(n, WATER)));
         frames.extend(number);
     }
     frames.sort_unstable();
@@ -213,7 +297,8 @@ pub fn list(directory: &Path) -> Result<Vec<u64>, FileError> {
 
 /// Read a frame back. `bodies` are the names of the solids in their order; a velocity that was not stored is zero.
 pub fn read(directory: &Path, index: u64, scene_hash: &str, bodies: &[String]) -> Result<Frame, FrameError> {
-    let path = volume_path(directory, index);
+    let water = volume_path(directory, WATER, index);
+    let path = if water.exists() { water } else { volume_path(directory, SMOKE, index) };
     let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
     let mut file = vdb::read(&bytes).map_err(|source| FrameError::Volume { path: path.clone(), source })?;
     let Header { grid, time, frame, scene_hash: found } = file.header.clone();
@@ -228,8 +313,17 @@ pub fn read(directory: &Path, index: u64, scene_hash: &str, bodies: &[String]) -
         index: frame,
         time,
         grid,
-        density: float(file.take_float("density")),
-        temperature: float(file.take_float("temperature")),
+        fluid: match file.take_float("surface") {
+            Some(data) => Visible::Water(WaterFrame {
+                surface: read_surface(directory, WATER, index)?.mesh,
+                distance: CellField { dims, data },
+                particles: Default::default(),
+            }),
+            None => Visible::Smoke(SmokeFrame {
+                density: float(file.take_float("density")),
+                temperature: float(file.take_float("temperature")),
+            }),
+        },
         velocity: vector(file.take_vec3("velocity")),
         surfaces,
     })
@@ -251,9 +345,12 @@ fn read_surface(directory: &Path, name: &str, index: u64) -> Result<Surface, Fra
     Ok(Surface { name: name.to_string(), mesh, moves })
 }
 
+/// The name of the smoke's volumes.
+const SMOKE: &str = "smoke";
+
 /// Where the volume of a frame is.
-pub fn volume_path(directory: &Path, index: u64) -> PathBuf {
-    directory.join(format!("smoke_{index:04}.vdb"))
+fn volume_path(directory: &Path, fluid: &str, index: u64) -> PathBuf {
+    directory.join(format!("{fluid}_{index:04}.vdb"))
 }
 
 /// Where the mesh of a body is: in one frame, or in all.
@@ -276,7 +373,6 @@ fn file_stem(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::atomic::scratch::Scratch;
-    use glam::DVec3;
 
     fn triangle(x: f64) -> TriMesh {
         TriMesh { vertices: vec![DVec3::X * x, DVec3::Y, DVec3::Z], triangles: vec![[0, 1, 2]] }
@@ -293,7 +389,33 @@ mod tests {
         let temperature = CellField { dims: grid.dims, data: density.data.iter().map(|d| 300.0 * d).collect() };
         let surface = |name: &str, moves| Surface { name: name.into(), mesh: triangle(2.0), moves };
         let surfaces = vec![surface("ball", false), surface("wheel", true)];
-        Frame { index: 7, time: 0.28, grid, density, temperature, velocity, surfaces }
+        let fluid = Visible::Smoke(SmokeFrame { density, temperature });
+        Frame { index: 7, time: 0.28, grid, fluid, velocity, surfaces }
+    }
+
+    #[test]
+    fn a_frame_of_water_is_read_back() {
+        let dir = Scratch::new("frame-water");
+        let smoke = frame();
+        let grid = smoke.grid;
+        let height = |index: usize| (grid.cell_centre(grid.cell_at(index)).y - 0.7) as f32;
+        let band = (LEVEL_SET_CELLS * grid.dx) as f32;
+        let data = (0..grid.cells()).map(|index| height(index).clamp(-band, band)).collect();
+        let water = WaterFrame {
+            surface: triangle(3.0),
+            distance: CellField { dims: grid.dims, data },
+            particles: [vec![DVec3::X, DVec3::Y], vec![DVec3::ZERO, DVec3::Z]],
+        };
+        let wet = Frame { fluid: Visible::Water(water.clone()), ..smoke };
+        let settings =
+            FrameSettings { velocity: VelocityOutput::Everywhere, particles: true, ..FrameSettings::default() };
+        write(dir.path(), &wet, "abc", &settings).unwrap();
+        let fluid = Visible::Water(WaterFrame { particles: Default::default(), ..water });
+        assert_eq!(read(dir.path(), 7, "abc", &names()).unwrap(), Frame { fluid, ..wet });
+        assert_eq!(list(dir.path()).unwrap(), [7]);
+        for file in ["water_0007.vdb", "water_0007.ply", "particles_0007.ply"] {
+            assert!(dir.path().join(file).exists(), "{file}");
+        }
     }
 
     fn names() -> Vec<String> {

@@ -11,7 +11,7 @@ use super::colour::{linear, to_bytes};
 use super::light::fill_stretch;
 use super::settings::RenderSettings;
 use super::water::WHITE;
-use crate::frame::{Frame, Surface};
+use crate::frame::{Frame, SmokeFrame, Surface};
 use crate::picture::Image;
 use crate::surface::smoothstep;
 use bathtub_engine::grid::{Axis, Grid};
@@ -22,12 +22,12 @@ use rayon::prelude::*;
 const SUBROWS: usize = 4;
 
 /// Draw a frame that is one cell thick across `flat`.
-pub fn render(frame: &Frame, flat: Axis, settings: &RenderSettings) -> Image {
+pub fn render(frame: &Frame, smoke: &SmokeFrame, flat: Axis, settings: &RenderSettings) -> Image {
     let plane = Plane::new(&frame.grid, flat);
     let [nx, ny] = plane.dims;
     let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
     let view = View::new(&plane, size);
-    let ink = Ink::new(frame, &plane, settings);
+    let ink = Ink::new(frame, smoke, &plane, settings);
     let solids = Cutout::new(&frame.grid, &frame.surfaces, &plane, &view, settings);
 
     let mut image = Image::new(size[0], size[1]);
@@ -162,8 +162,8 @@ struct Ink<'a> {
 }
 
 impl<'a> Ink<'a> {
-    fn new(frame: &Frame, plane: &'a Plane, settings: &RenderSettings) -> Self {
-        let density = plane.gather(|at| frame.density[at].max(0.0));
+    fn new(frame: &Frame, content: &SmokeFrame, plane: &'a Plane, settings: &RenderSettings) -> Self {
+        let density = plane.gather(|at| content.density[at].max(0.0));
         let [u, v] = [plane.right, plane.up].map(|a| plane.gather(|at| frame.velocity[at][a.index()]));
         let mut turning = vec![0.0; u.len()];
         for (n, w) in turning.iter_mut().enumerate() {

@@ -27,16 +27,21 @@ mod water;
 
 pub use settings::{Backdrop, CameraSettings, Light, RenderSettings, SmokeLook, WaterLook};
 
-use crate::frame::{Frame, Surface};
+use crate::frame::{Frame, Surface, Visible};
 use crate::picture::Image;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{Axis, Grid};
 
 /// Draw a frame.
 pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
-    match Axis::ALL.into_iter().find(|&axis| frame.grid.is_flat(axis)) {
-        Some(axis) => flat::render(frame, axis, settings),
-        None => trace::render(frame, settings),
+    let flat = Axis::ALL.into_iter().find(|&axis| frame.grid.is_flat(axis));
+    match (&frame.fluid, flat) {
+        (Visible::Smoke(smoke), Some(axis)) => flat::render(frame, smoke, axis, settings),
+        (Visible::Smoke(smoke), None) => trace::render(frame, smoke, settings),
+        (Visible::Water(water), _) => {
+            let scene = WaterScene { grid: &frame.grid, surfaces: &frame.surfaces, water: &water.surface };
+            render_water(&scene, settings)
+        }
     }
 }
 

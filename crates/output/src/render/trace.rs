@@ -8,7 +8,7 @@ use super::light::LightField;
 use super::settings::RenderSettings;
 use super::shade::{Arriving, Lamp, Place, Surfaces};
 use super::volume::{Block, Lattice, Smoke};
-use crate::frame::Frame;
+use crate::frame::{Frame, SmokeFrame};
 use crate::picture::Image;
 use bathtub_engine::grid::Grid;
 use glam::Vec3A;
@@ -29,9 +29,9 @@ const OPAQUE: f32 = 0.015;
 const AMBIENT: f32 = 293.0;
 
 /// Draw a frame.
-pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
+pub fn render(frame: &Frame, smoke: &SmokeFrame, settings: &RenderSettings) -> Image {
     let camera = Camera::new(&settings.camera, settings.size, &frame.grid);
-    let stage = Stage::new(frame, settings, &camera);
+    let stage = Stage::new(frame, smoke, settings, &camera);
     let [width, height] = camera.size;
     let samples = settings.samples.max(1);
     let mut image = Image::new(width, height);
@@ -104,24 +104,24 @@ struct Glow {
 }
 
 impl Stage {
-    fn new(frame: &Frame, settings: &RenderSettings, camera: &Camera) -> Self {
+    fn new(frame: &Frame, content: &SmokeFrame, settings: &RenderSettings, camera: &Camera) -> Self {
         let grid = &frame.grid;
         let lattice = Lattice::of(grid);
         let width = (lattice.upper() - lattice.origin).min_element();
         let extinction = settings.smoke.extinction.unwrap_or(DEFAULT_DEPTH / width);
-        let sigma = lattice.fill(|at| frame.density[at].max(0.0) * extinction);
+        let sigma = lattice.fill(|at| content.density[at].max(0.0) * extinction);
         let solids = Solids::new(&frame.surfaces);
         let field = LightField::new(lattice, sigma, &solids, settings);
         let smooth = cell_pixels(grid, camera) > SMOOTH_PIXELS;
         let look = &settings.smoke;
         let glow = (look.glow > 0.0).then(|| Glow {
             lattice,
-            temperature: lattice.fill(|at| frame.temperature[at]),
+            temperature: lattice.fill(|at| content.temperature[at]),
             strength: look.glow,
             scale: look.glow_scale,
         });
         Self {
-            smoke: Smoke::new(grid, &frame.density, refinement(grid, camera)),
+            smoke: Smoke::new(grid, &content.density, refinement(grid, camera)),
             field,
             surfaces: Surfaces::new(solids, settings, lattice.origin, lattice.upper()),
             sweep: Sweep::new(&settings.backdrop, camera.size),
@@ -293,8 +293,9 @@ fn refinement(grid: &Grid, camera: &Camera) -> usize {
 #[cfg(test)]
 mod tests {
     use super::super::Backdrop;
+    use super::super::render;
     use super::*;
-    use crate::frame::Surface;
+    use crate::frame::{Surface, Visible};
     use bathtub_engine::geometry::TriMesh;
     use bathtub_engine::grid::CellField;
     use glam::DVec3;
@@ -313,7 +314,14 @@ mod tests {
         let surface = Surface { name: "tet".into(), mesh: TriMesh { vertices, triangles }, moves: false };
         let surfaces = if with_solid { vec![surface] } else { vec![] };
         let (temperature, velocity) = (CellField::new(&grid, 0.0), CellField::new(&grid, [0.0; 3]));
-        Frame { index: 0, time: 0.0, grid, density, temperature, velocity, surfaces }
+        Frame {
+            index: 0,
+            time: 0.0,
+            grid,
+            fluid: Visible::Smoke(SmokeFrame { density, temperature }),
+            velocity,
+            surfaces,
+        }
     }
 
     fn settings() -> RenderSettings {

@@ -287,6 +287,8 @@ pub struct OutputSection {
     pub threshold: f64,
     /// Write the solids' surfaces as PLY files: once for a solid that never moves, else one file per frame.
     pub meshes: bool,
+    /// Write a liquid's particles as PLY files, with their velocities.
+    pub particles: bool,
     /// Write a checkpoint after this many frames.
     #[schemars(range(min = 1))]
     pub checkpoint_frames: i64,
@@ -302,6 +304,7 @@ impl Default for OutputSection {
             velocity: VelocityName::Smoke,
             threshold: 1e-4,
             meshes: true,
+            particles: false,
             checkpoint_frames: 10,
             checkpoint_seconds: 60.0,
         }

@@ -216,7 +216,7 @@ impl Water {
         let emitted = seeds.len() as u64;
         seeds.extend(self.seeding.refill(grid, velocity, &self.moved, now.bank));
         let spent = seeds.len() as u64 - emitted;
-        let capacity = MOST_CROWDED * particles_per_cell(&self.params, grid);
+        let capacity = MOST_CROWDED * self.params.particles_per_cell(grid);
         let moved = (&now.particles, &self.moved[..]);
         let dropped = self.sorter.sort(grid, moved, &seeds, capacity, self.has_affine(), &mut next.particles);
         self.seeding.set_velocity(step, self.sorter.starts(), &mut next.particles);
@@ -278,7 +278,7 @@ impl Water {
 
     /// Density of the particles, signed distance of the surface.
     fn find_surface(&mut self, grid: &Grid, boundary: &Boundary, state: &mut WaterState) {
-        let volume = 1.0 / particles_per_cell(&self.params, grid) as f64;
+        let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
         transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.density);
         self.surface.find(grid, boundary, &mut state.distance);
     }
@@ -438,9 +438,16 @@ impl Sides {
     }
 }
 
-/// Particles of a full cell.
-pub fn particles_per_cell(params: &WaterParams, grid: &Grid) -> usize {
-    Axis::ALL.iter().filter(|&&axis| !grid.is_flat(axis)).map(|_| params.particles_per_axis).product()
+impl WaterParams {
+    /// Particles of a full cell.
+    pub fn particles_per_cell(&self, grid: &Grid) -> usize {
+        Axis::ALL.iter().filter(|&&axis| !grid.is_flat(axis)).map(|_| self.particles_per_axis).product()
+    }
+
+    /// Volume that a particle stands for, m³.
+    pub fn particle_volume(&self, grid: &Grid) -> f64 {
+        grid.dx.powi(3) / self.particles_per_cell(grid) as f64
+    }
 }
 
 /// Cells never hold more than this many times their fill; what is too much waits for room elsewhere.
