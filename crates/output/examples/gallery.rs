@@ -7,7 +7,7 @@ use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
 use bathtub_engine::world::State;
-use bathtub_output::frame::{self, Frame, FrameSettings, Surface, VelocityOutput};
+use bathtub_output::frame::{self, Frame, FrameSettings, SmokeFrame, Surface, VelocityOutput, Visible};
 use bathtub_output::picture::{picture_path, write_animation, write_png};
 use bathtub_output::render::{CameraSettings, RenderSettings, SmokeLook, render};
 use bathtub_output::{checkpoint, run_dir};
@@ -67,7 +67,7 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
     for velocity in [VelocityOutput::Smoke, VelocityOutput::Everywhere] {
         let settings = FrameSettings { velocity, ..Default::default() };
         timed(&format!("frame files, velocity {velocity:?}"), || frame::write(directory, frame, "none", &settings))?;
-        println!("  {} bytes", std::fs::metadata(frame::volume_path(directory, frame.index))?.len());
+        println!("  {} bytes", std::fs::metadata(directory.join(format!("smoke_{:04}.vdb", frame.index)))?.len());
     }
     let names: Vec<String> = frame.surfaces.iter().map(|s| s.name.clone()).collect();
     timed("read frame", || frame::read(directory, frame.index, "none", &names))?;
@@ -76,16 +76,14 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         dims: field.dims,
         data: field.data.iter().map(|&v| f64::from(v)).collect::<Vec<_>>(),
     };
+    let Visible::Smoke(SmokeFrame { density, temperature }) = &frame.fluid else { unreachable!("made of smoke") };
     let state = State {
         time: frame.time,
         step: 1,
         frame: frame.index,
         velocity: FaceField::new(&frame.grid, 0.25),
-        pressure: double(&frame.density),
-        fluid: FluidState::Smoke(SmokeState {
-            density: double(&frame.density),
-            temperature: double(&frame.temperature),
-        }),
+        pressure: double(density),
+        fluid: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
     };
     let identity = checkpoint::Identity {
         build: "gallery".into(),
@@ -143,7 +141,8 @@ fn plume(cells: usize, time: f64, surfaces: Vec<Surface>) -> Frame {
             .collect(),
     };
     let velocity = field(&grid, |p| (DVec3::Y + curl(6.0 * p)).as_vec3().to_array());
-    Frame { index: 1, time, grid, density, temperature, velocity, surfaces }
+    let fluid = Visible::Smoke(SmokeFrame { density, temperature });
+    Frame { index: 1, time, grid, fluid, velocity, surfaces }
 }
 
 /// A two-dimensional box of ink around a disc.
@@ -174,7 +173,8 @@ fn stirred(cells: usize) -> Frame {
     let temperature = CellField::new(&grid, 0.0);
     let mut disc = sphere(DVec3::ZERO, 0.13, 64);
     disc.mesh.vertices.iter_mut().for_each(|v| v.z *= 0.5);
-    Frame { index: 1, time: 0.0, grid, density, temperature, velocity, surfaces: vec![disc] }
+    let fluid = Visible::Smoke(SmokeFrame { density, temperature });
+    Frame { index: 1, time: 0.0, grid, fluid, velocity, surfaces: vec![disc] }
 }
 
 fn field<T: Copy + Send>(grid: &Grid, value: impl Fn(DVec3) -> T + Sync) -> CellField<T> {
