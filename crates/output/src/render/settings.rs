@@ -113,7 +113,7 @@ pub struct WaterLook {
     /// Colour that white light has after `depth` of water.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: [f32; 3],
-    /// See `colour`, m. Default: 0.6 times the domain's largest width.
+    /// See `colour`, m. Default: 0.5 times the domain's largest width.
     #[schemars(range(min = 1e-9, max = 1e9))]
     pub depth: Option<f32>,
     /// Part of the light that fine bubbles and dirt scatter over `depth`: 0 is the clearest water.
@@ -201,7 +201,7 @@ impl Default for SmokeLook {
 impl Default for WaterLook {
     fn default() -> Self {
         Self {
-            colour: [0.33, 0.72, 0.84],
+            colour: [0.32, 0.70, 0.83],
             depth: None,
             haze: 0.08,
             refraction: 1.333,

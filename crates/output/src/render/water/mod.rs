@@ -41,7 +41,7 @@ const FILL: f32 = 0.3;
 /// The sky of a bright studio, relative to that of the dark one in which smoke is shown.
 const BRIGHT_SKY: f32 = 2.4;
 /// Depth at which water has its colour where the settings leave it open, in domain sizes.
-const DEFAULT_DEPTH: f32 = 0.6;
+const DEFAULT_DEPTH: f32 = 0.5;
 /// Colour of the domain's outline.
 const LINE: [f32; 3] = [0.16, 0.22, 0.28];
 
