@@ -5,4 +5,5 @@ mod support;
 
 mod advection;
 mod cut_cells;
+mod dam_break;
 mod hydrostatics;
