@@ -7,3 +7,5 @@ mod advection;
 mod cut_cells;
 mod dam_break;
 mod hydrostatics;
+mod leaks;
+mod slip;
