@@ -8,4 +8,5 @@ pub mod ply;
 pub mod render;
 pub mod run_dir;
 pub mod stats;
+pub mod surface;
 pub mod vdb;

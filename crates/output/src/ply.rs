@@ -1,4 +1,4 @@
-//! Triangle meshes as binary PLY files, which Blender, Houdini, MeshLab and most tools read.
+//! Triangle meshes and particles as binary PLY files, which Blender, Houdini, MeshLab and most tools read.
 //!
 //! Written: little-endian, vertices as `float` x y z in metres, faces as lists of three `int` indices,
 //! counter-clockwise seen from outside. The reader takes exactly that (it serves to draw saved frames again);
@@ -54,6 +54,27 @@ pub fn write(out: &mut impl Write, mesh: &TriMesh) -> io::Result<()> {
         for index in triangle {
             out.write_all(&index.to_le_bytes())?;
         }
+    }
+    Ok(())
+}
+
+/// Write particles: positions (m) as `x y z` and velocities (m/s) as `vx vy vz`, all `float`.
+pub fn write_particles(out: &mut impl Write, positions: &[DVec3], velocities: &[DVec3]) -> io::Result<()> {
+    assert_eq!(positions.len(), velocities.len(), "each particle has one velocity");
+    write!(
+        out,
+        "ply\nformat binary_little_endian 1.0\ncomment written by Bathtub, metres and seconds, y up\n\
+         element vertex {}\nproperty float x\nproperty float y\nproperty float z\n\
+         property float vx\nproperty float vy\nproperty float vz\nend_header\n",
+        positions.len()
+    )?;
+    for (position, velocity) in positions.iter().zip(velocities) {
+        let mut record = [0; 24];
+        let numbers = position.as_vec3().to_array().into_iter().chain(velocity.as_vec3().to_array());
+        for (bytes, number) in record.chunks_exact_mut(4).zip(numbers) {
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+        out.write_all(&record)?;
     }
     Ok(())
 }
@@ -117,6 +138,19 @@ mod tests {
         let mut bytes = Vec::new();
         write(&mut bytes, &tetrahedron()).unwrap();
         assert_eq!(read(&bytes).unwrap(), tetrahedron());
+    }
+
+    #[test]
+    fn particles_have_places_and_velocities() {
+        let mut bytes = Vec::new();
+        let (positions, velocities) = ([DVec3::ONE, DVec3::new(1.0, 2.0, 3.0)], [DVec3::X, DVec3::new(4.0, 5.0, -6.5)]);
+        write_particles(&mut bytes, &positions, &velocities).unwrap();
+        let end = bytes.windows(HEADER_END.len()).position(|w| w == HEADER_END).unwrap() + HEADER_END.len();
+        let header = std::str::from_utf8(&bytes[..end]).unwrap();
+        assert!(header.contains("element vertex 2\n") && header.ends_with("property float vz\nend_header\n"));
+        let numbers: Vec<f32> =
+            bytes[end..].chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        assert_eq!(numbers, [1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, -6.5]);
     }
 
     #[test]

@@ -69,3 +69,48 @@ fn the_reference_library_reads_every_voxel_at_its_place() {
     }
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), expected);
 }
+
+const LEVEL_SET_SCRIPT: &str = r#"
+import sys
+try:
+    import openvdb as vdb
+except ImportError:
+    import pyopenvdb as vdb
+g = vdb.readAll(sys.argv[1])[0][0]
+print(g.name, g.gridClass, g.activeVoxelCount(), round(g.background, 6))
+a = g.getConstAccessor()
+for at in [(140, 20, 20), (2, 2, 2), (70, 20, 20), (150, 20, 20), (157, 20, 20), (1, 39, 39)]:
+    print(round(a.getValue(at), 4), a.isValueOn(at))
+points, quads = g.convertToQuads(isovalue=0)
+print(len(points) > 0, all(abs(p[0] - 15.0) < 1e-4 for p in points))
+"#;
+
+/// Water left of x = 15 m in a long box: the band is active, whole leaves and whole nodes inside are minus the band.
+#[test]
+fn the_reference_library_reads_a_level_set() {
+    let Some(python) = python() else {
+        eprintln!("no Python module openvdb here: nothing checked");
+        return;
+    };
+    let grid = Grid::new([300, 40, 40], 0.1, DVec3::ZERO);
+    let distance: Vec<f32> = (0..grid.cells()).map(|n| grid.cell_centre(grid.cell_at(n)).x as f32 - 15.0).collect();
+    let path = std::env::temp_dir().join(format!("bathtub-level-set-{}.vdb", std::process::id()));
+    let header = Header { grid, time: 0.5, frame: 12, scene_hash: "cafe".into() };
+    let values = Values::LevelSet { distance: &distance, band: 0.3 };
+    let volumes = [Volume { name: "surface", values, threshold: 0.0 }];
+    vdb::write(&mut fs::File::create(&path).unwrap(), &header, &volumes).unwrap();
+    let output = Command::new(python).args(["-c", LEVEL_SET_SCRIPT]).arg(&path).output().unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let expected = [
+        &format!("surface level set {} 0.3", 6 * 40 * 40),
+        "-0.3 False",
+        "-0.3 False",
+        "-0.3 False",
+        "0.05 True",
+        "0.3 False",
+        "-0.3 False",
+        "True True",
+    ];
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().collect::<Vec<_>>(), expected);
+}

@@ -11,6 +11,7 @@
 use super::boundary::Boundary;
 use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
+use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
 use crate::solve::{ClosedRegion, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
 use rayon::prelude::*;
@@ -47,7 +48,36 @@ const SPREAD: SolveParams = SolveParams { tolerance: 0.05, max_iterations: 20, b
 /// Fraction of the way from the cell centre inside to the one outside at which the surface lies.
 #[inline(always)]
 fn theta(inside: f64, outside: f64) -> f64 {
-    (inside / (inside - outside)).max(LEAST_THETA)
+    max(inside / (inside - outside), LEAST_THETA)
+}
+
+/// The faces on one side of a row of cells.
+struct Faces<'a> {
+    open: &'a [f64],
+    free: &'a [bool],
+}
+
+impl<'a> Faces<'a> {
+    fn part(&self, range: std::ops::Range<usize>) -> Faces<'a> {
+        Faces { open: &self.open[range.clone()], free: &self.free[range] }
+    }
+
+    /// Tie cells to p = 0 where a surface lies between them and the `other` ones.
+    fn tie(&self, row: &mut [f64], own: &[f64], other: &[f64]) {
+        let faces = self.open.iter().zip(self.free);
+        for ((tie, (open, free)), (&own, &other)) in row.iter_mut().zip(faces).zip(own.iter().zip(other)) {
+            let is_surface = (own < 0.0) & (other >= 0.0) & *free;
+            *tie += if is_surface { open / theta(own, other) } else { 0.0 };
+        }
+    }
+
+    /// Tie cells to p = 0 beyond the free faces of a side of the domain.
+    fn tie_to_side(&self, row: &mut [f64], own: Option<&[f64]>) {
+        for (i, tie) in row.iter_mut().enumerate() {
+            let is_fluid = own.is_none_or(|d| d[i] < 0.0);
+            *tie += if is_fluid && self.free[i] { self.open[i] } else { 0.0 };
+        }
+    }
 }
 
 impl Projection {
@@ -65,63 +95,80 @@ impl Projection {
 
     /// Take the openings of a new boundary; fluid is everywhere.
     pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
-        self.set(grid, boundary, |_, _| (1.0, 0.0), |_| true);
+        self.set(grid, boundary, None);
     }
 
     /// Take the openings of a boundary around a liquid; `distance` from its surface is negative inside.
     pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField) {
-        let d = &distance.data;
-        let between = |c: usize, other: usize| match (d[c] < 0.0, d[other] < 0.0) {
-            (true, true) => (1.0, 0.0),
-            (true, false) => (0.0, 1.0 / theta(d[c], d[other])),
-            _ => (0.0, 0.0),
-        };
-        self.set(grid, boundary, between, |c| d[c] < 0.0);
+        self.set(grid, boundary, Some(&distance.data));
     }
 
-    /// `between(c, other)`: by how much the open part of a face couples c to the other cell, and ties c to zero.
-    fn set(
-        &mut self,
-        grid: &Grid,
-        boundary: &Boundary,
-        between: impl Fn(usize, usize) -> (f64, f64) + Sync,
-        is_fluid: impl Fn(usize) -> bool + Sync,
-    ) {
+    fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
         self.is_stale = true;
         let dims = grid.dims;
-        let first = |j: usize, k: usize| dims[0] * (j + dims[1] * k);
-        self.dirichlet.data.fill(0.0);
+        let [nx, ny, _] = dims;
+        let cells = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
         for axis in Axis::ALL {
-            let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
+            let a = axis.index();
             let face_dims = grid.face_dims(axis);
-            let [fx, fy, _] = face_dims;
-            let face_step = strides(face_dims)[a];
             let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
             for_each_row(&mut self.coefficients.axes[a], face_dims, |j, k, row| {
-                let (face, cell) = (fx * (j + fy * k), first(j, k));
-                for (i, coefficient) in row.iter_mut().enumerate() {
-                    let (f, c, at) = (face + i, cell + i, [i, j, k][a]);
-                    let inner = at > 0 && at < dims[a];
-                    *coefficient = if inner && free[f] { open[f] * between(c, c - stride).0 } else { 0.0 };
+                let faces = face_dims[0] * (j + face_dims[1] * k)..face_dims[0] * (j + face_dims[1] * k + 1);
+                for ((coefficient, open), free) in row.iter_mut().zip(&open[faces.clone()]).zip(&free[faces]) {
+                    *coefficient = if *free { *open } else { 0.0 };
                 }
-            });
-            for_each_row(&mut self.dirichlet.data, dims, |j, k, row| {
-                let (face, cell) = (fx * (j + fy * k), first(j, k));
-                for (i, tie) in row.iter_mut().enumerate() {
-                    let (f, c, at) = (face + i, cell + i, [i, j, k][a]);
-                    let sides =
-                        [(f, (at > 0).then(|| c - stride)), (f + face_step, (at + 1 < dims[a]).then(|| c + stride))];
-                    for (f, other) in sides.into_iter().filter(|(f, _)| free[*f]) {
-                        *tie += open[f]
-                            * match other {
-                                Some(other) => between(c, other).1,
-                                // A free face on a side of the domain has p = 0 beyond it.
-                                None => is_fluid(c) as u8 as f64,
-                            };
+                let Some(d) = distance else { return };
+                let between = |row: &mut [f64], lower: &[f64], upper: &[f64]| {
+                    for ((coefficient, lower), upper) in row.iter_mut().zip(lower).zip(upper) {
+                        *coefficient = if (*lower < 0.0) & (*upper < 0.0) { *coefficient } else { 0.0 };
                     }
+                };
+                // Faces on the sides of the domain are not read.
+                match axis {
+                    Axis::X => {
+                        let own = &d[cells(j, k)];
+                        between(&mut row[1..nx], own, &own[1..]);
+                    }
+                    Axis::Y if (1..dims[1]).contains(&j) => between(row, &d[cells(j - 1, k)], &d[cells(j, k)]),
+                    Axis::Z if (1..dims[2]).contains(&k) => between(row, &d[cells(j, k - 1)], &d[cells(j, k)]),
+                    _ => {}
                 }
             });
         }
+        for_each_row(&mut self.dirichlet.data, dims, |j, k, row| {
+            row.fill(0.0);
+            for axis in Axis::ALL {
+                let a = axis.index();
+                let [fx, fy, _] = grid.face_dims(axis);
+                let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+                for is_upper in [false, true] {
+                    let mut at = [0, j, k];
+                    at[a] += is_upper as usize;
+                    let first = at[0] + fx * (at[1] + fy * at[2]);
+                    let faces = Faces { open: &open[first..first + nx], free: &free[first..first + nx] };
+                    let own = distance.map(|d| &d[cells(j, k)]);
+                    match axis {
+                        // Along x the row itself holds all neighbours but one.
+                        Axis::X => {
+                            let (end, inner, others) =
+                                if is_upper { (nx - 1, 0..nx - 1, 1..nx) } else { (0, 1..nx, 0..nx - 1) };
+                            faces.part(end..end + 1).tie_to_side(&mut row[end..end + 1], own.map(|d| &d[end..end + 1]));
+                            if let Some(d) = own {
+                                faces.part(inner.clone()).tie(&mut row[inner.clone()], &d[inner], &d[others]);
+                            }
+                        }
+                        _ if is_upper && at[a] == dims[a] || !is_upper && at[a] == 0 => faces.tie_to_side(row, own),
+                        _ => {
+                            let mut other = [0, j, k];
+                            other[a] = if is_upper { other[a] + 1 } else { other[a] - 1 };
+                            if let Some(d) = distance {
+                                faces.tie(row, &d[cells(j, k)], &d[cells(other[1], other[2])]);
+                            }
+                        }
+                    }
+                }
+            }
+        });
     }
 
     /// Make `velocity` keep the volume of every cell; `p` is the guess and becomes the solution. `pushed` lists cells

@@ -151,9 +151,15 @@ impl<'a> Lattice<'a> {
     fn corners(&self, x: Place, y: Place, z: Place) -> [f64; 8] {
         let [nx, ny, _] = self.dims;
         let b = x.index + nx * (y.index + ny * z.index);
-        let (sx, sy, sz) = (x.step, nx * y.step, nx * ny * z.step);
+        let (sy, sz) = (nx * y.step, nx * ny * z.step);
         let d = self.data;
-        [d[b], d[b + sx], d[b + sy], d[b + sy + sx], d[b + sz], d[b + sz + sx], d[b + sz + sy], d[b + sz + sy + sx]]
+        if x.step == 0 {
+            return [d[b], d[b], d[b + sy], d[b + sy], d[b + sz], d[b + sz], d[b + sz + sy], d[b + sz + sy]];
+        }
+        // In pairs: one check of the bounds for two values.
+        let pair = |start: usize| <&[f64; 2]>::try_from(&d[start..start + 2]).expect("two of two");
+        let ([a, b], [c, d], [e, f], [g, h]) = (pair(b), pair(b + sy), pair(b + sz), pair(b + sz + sy));
+        [*a, *b, *c, *d, *e, *f, *g, *h]
     }
 
     /// Trilinear interpolation.

@@ -3,6 +3,9 @@
 use super::camera::Ray;
 use super::normals::corner_normals;
 use crate::frame::Surface;
+use crate::surface::{is_on_side, vertex_normals};
+use bathtub_engine::geometry::TriMesh;
+use bathtub_engine::grid::Grid;
 use glam::Vec3A;
 
 const BINS: usize = 12;
@@ -10,8 +13,10 @@ const LEAF_TRIANGLES: usize = 4;
 /// No child has fewer than a sixth of its parent's triangles, so (6/5)^96 · 4 = 1.6·10⁸ triangles fit this depth.
 const STACK: usize = 96;
 const LEAST_SHARE: usize = 6;
+/// Error of barycentric coordinates.
+const ROUNDING: f32 = 1e-6;
 
-/// All solids of a frame.
+/// All solids of a frame, or its liquid.
 #[derive(Debug, Default)]
 pub struct Solids {
     nodes: Vec<Node>,
@@ -84,8 +89,8 @@ impl Triangle {
         let q = s.cross(e1);
         let v = ray.direction.dot(q) * inverse;
         let t = e2.dot(q) * inverse;
-        // A degenerate triangle makes these NaN, and every comparison false.
-        (u >= 0.0 && v >= 0.0 && u + v <= 1.0 && t > 0.0 && t < limit).then_some((t, u, v))
+        // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
+        (u >= -ROUNDING && v >= -ROUNDING && u + v <= 1.0 + ROUNDING && t > 0.0 && t < limit).then_some((t, u, v))
     }
 }
 
@@ -99,6 +104,24 @@ impl Solids {
                 triangles.push(Triangle { a, edges: [b - a, c - a], normals, body: body as u32 });
             }
         }
+        Self::over(triangles)
+    }
+
+    /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides.
+    pub fn of_liquid(mesh: &TriMesh, grid: &Grid) -> Self {
+        let vertex_normals = vertex_normals(mesh, grid);
+        let on_side = is_on_side(mesh, grid);
+        let triangles = mesh.triangles.iter().zip(on_side).map(|(t, flat)| {
+            let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
+            let edges = [b - a, c - a];
+            let face = edges[0].cross(edges[1]).normalize_or_zero();
+            let normals = t.map(|v| if flat { face } else { vertex_normals[v as usize].as_vec3a() });
+            Triangle { a, edges, normals, body: 0 }
+        });
+        Self::over(triangles.collect())
+    }
+
+    fn over(mut triangles: Vec<Triangle>) -> Self {
         let mut nodes = Vec::new();
         if !triangles.is_empty() {
             let count = triangles.len();
@@ -284,7 +307,6 @@ fn partition(triangles: &mut [Triangle], centres: Bounds) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bathtub_engine::geometry::TriMesh;
     use glam::DVec3;
 
     /// Scattered triangles, some of them degenerate.

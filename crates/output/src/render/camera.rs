@@ -102,11 +102,26 @@ impl Camera {
         }
     }
 
+    /// Unit vector of the view's middle.
+    pub fn forward(&self) -> Vec3A {
+        self.forward
+    }
+
     /// The ray through a point of the picture, in pixels from the upper left corner.
     pub fn ray(&self, x: f32, y: f32) -> Ray {
         let sx = 2.0 * x / self.size[0] as f32 - 1.0;
         let sy = 1.0 - 2.0 * y / self.size[1] as f32;
         Ray { origin: self.from, direction: (self.forward + sx * self.right + sy * self.up).normalize() }
+    }
+
+    /// Where in the picture a point is seen, pixels, and how far away, m; None if it is behind the camera.
+    pub fn project(&self, point: Vec3A) -> Option<([f32; 2], f32)> {
+        let d = point - self.from;
+        let depth = d.dot(self.forward);
+        let [w, h] = self.size.map(|n| n as f32);
+        let x = d.dot(self.right) / (depth * self.right.length_squared());
+        let y = d.dot(self.up) / (depth * self.up.length_squared());
+        (depth > 0.0).then_some(([0.5 * w * (1.0 + x), 0.5 * h * (1.0 - y)], d.length()))
     }
 
     /// Length that a pixel covers at the distance of `point`, m.
@@ -154,5 +169,7 @@ mod tests {
         let ray = camera.ray(100.0, 50.0);
         assert!((ray.origin - from.as_vec3a()).length() < 1e-5);
         assert!((ray.direction - (at - from).normalize().as_vec3a()).length() < 1e-5);
+        let ([x, y], distance) = camera.project(camera.ray(31.0, 77.0).at(4.0)).unwrap();
+        assert!((x - 31.0).abs() < 1e-3 && (y - 77.0).abs() < 1e-3 && (distance - 4.0).abs() < 1e-4);
     }
 }

@@ -4,14 +4,17 @@
 //! slight relief by the slope of the density. Solids are cut through the middle of the grid and drawn with a
 //! bevel and a soft shadow.
 
+use super::WaterScene;
 use super::bvh::Solids;
 use super::camera::{Ray, fitted_size};
 use super::colour::{linear, to_bytes};
 use super::light::fill_stretch;
 use super::settings::RenderSettings;
-use crate::frame::Frame;
+use super::water::WHITE;
+use crate::frame::{Frame, Surface};
 use crate::picture::Image;
-use bathtub_engine::grid::Axis;
+use crate::surface::smoothstep;
+use bathtub_engine::grid::{Axis, Grid};
 use glam::Vec3A;
 use rayon::prelude::*;
 
@@ -20,18 +23,37 @@ const SUBROWS: usize = 4;
 
 /// Draw a frame that is one cell thick across `flat`.
 pub fn render(frame: &Frame, flat: Axis, settings: &RenderSettings) -> Image {
-    let plane = Plane::new(frame, flat);
+    let plane = Plane::new(&frame.grid, flat);
     let [nx, ny] = plane.dims;
     let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
     let view = View::new(&plane, size);
     let ink = Ink::new(frame, &plane, settings);
-    let solids = Cutout::new(frame, &plane, &view, settings);
+    let solids = Cutout::new(&frame.grid, &frame.surfaces, &plane, &view, settings);
 
     let mut image = Image::new(size[0], size[1]);
     image.pixels.par_chunks_mut(3 * size[0] as usize).enumerate().for_each(|(y, row)| {
         for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
             let at = view.cell_of(x as f32 + 0.5, y as f32 + 0.5);
             let light = solids.over(ink.colour(at), x, y);
+            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x as u32, y as u32));
+        }
+    });
+    image
+}
+
+/// Draw water that is one cell thick across `flat`: the deeper, the darker, with a line along its surface.
+pub fn render_water(scene: &WaterScene, flat: Axis, settings: &RenderSettings) -> Image {
+    let plane = Plane::new(scene.grid, flat);
+    let [nx, ny] = plane.dims;
+    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
+    let view = View::new(&plane, size);
+    let solids = Cutout::new(scene.grid, scene.surfaces, &plane, &view, settings);
+    let pool = Pool::new(scene, &plane, &view, &solids.cover, settings);
+
+    let mut image = Image::new(size[0], size[1]);
+    image.pixels.par_chunks_mut(3 * size[0] as usize).enumerate().for_each(|(y, row)| {
+        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
+            let light = solids.over(pool.colour(x, y), x, y);
             pixel.copy_from_slice(&to_bytes(light * settings.exposure, x as u32, y as u32));
         }
     });
@@ -48,13 +70,13 @@ struct Plane {
 }
 
 impl Plane {
-    fn new(frame: &Frame, flat: Axis) -> Self {
+    fn new(grid: &Grid, flat: Axis) -> Self {
         let (right, up) = match flat {
             Axis::X => (Axis::Z, Axis::Y),
             Axis::Y => (Axis::X, Axis::Z),
             Axis::Z => (Axis::X, Axis::Y),
         };
-        Self { right, up, flat, dims: [right, up].map(|a| frame.grid.dims[a.index()]) }
+        Self { right, up, flat, dims: [right, up].map(|a| grid.dims[a.index()]) }
     }
 
     /// One number per cell, row by row from below.
@@ -181,6 +203,94 @@ impl<'a> Ink<'a> {
     }
 }
 
+/// The water and the air above it.
+struct Pool {
+    size: [usize; 2],
+    /// Covered part of each pixel.
+    cover: Vec<f32>,
+    /// The same, slightly blurred: its slope is where the surface is.
+    soft: Vec<f32>,
+    /// Water above each pixel, domain sizes.
+    depth: Vec<f32>,
+    /// Columns and rows of pixels that show the domain.
+    shown: [[f32; 2]; 2],
+    air: [Vec3A; 2],
+    shallow: Vec3A,
+    deep: Vec3A,
+    /// Width of the line along the surface, pixels, and its colour.
+    line: f32,
+    line_colour: Vec3A,
+}
+
+impl Pool {
+    fn new(scene: &WaterScene, plane: &Plane, view: &View, solid: &[f32], settings: &RenderSettings) -> Self {
+        let size = view.size.map(|n| n as usize);
+        let [width, height] = size;
+        // Off the middle, where rays would run along edges of the mesh.
+        let mut cover = cover(&Solids::of_liquid(scene.water, scene.grid), scene.grid, plane, view, 0.43);
+        let cells = plane.dims.map(|n| n as f32);
+        let middle = size.map(|n| 0.5 * n as f32);
+        let shown = [0, 1].map(|a| [-1.0, 1.0].map(|sign| middle[a] + sign * 0.5 * cells[a] / view.scale));
+        extend(&mut cover, width, shown);
+        let per_pixel = view.scale / cells[0].max(cells[1]);
+        let mut depth = vec![0.0; cover.len()];
+        for y in 1..height {
+            for x in 0..width {
+                // Depth spreads sideways a little, so that it does not jump under overhangs.
+                let above = |x: usize| depth[x.min(width - 1) + width * (y - 1)];
+                let mean = 0.25 * (above(x.saturating_sub(1)) + above(x + 1)) + 0.5 * above(x);
+                // It goes on below solids as if they were water.
+                let filled = cover[x + width * y].max(solid[x + width * y]);
+                depth[x + width * y] = filled * (mean + per_pixel * filled);
+            }
+        }
+        let line = (0.0012 * (width + height) as f32).max(1.0);
+        let look = &settings.water;
+        let colour = linear(look.colour);
+        Self {
+            soft: blurred(&cover, width, line.round() as usize),
+            cover,
+            depth,
+            shown,
+            air: [linear(look.horizon), linear(look.zenith).lerp(linear(look.horizon), 0.6)].map(|c| WHITE * c),
+            shallow: WHITE * colour.lerp(Vec3A::ONE, 0.1),
+            deep: 0.9 * colour * colour,
+            line,
+            line_colour: 0.55 * colour * colour,
+            size,
+        }
+    }
+
+    fn colour(&self, x: usize, y: usize) -> Vec3A {
+        let at = x + self.size[0] * y;
+        let height = 1.0 - y as f32 / self.size[1] as f32;
+        let air = self.air[0].lerp(self.air[1], height);
+        let water = self.deep.lerp(self.shallow, (-4.5 * self.depth[at]).exp());
+        // The surface: where the blurred cover is one half; not where the domain ends.
+        let from_side = [(x, 0), (y, 1)].map(|(c, a)| {
+            let c = c as f32 + 0.5;
+            (c - self.shown[a][0]).min(self.shown[a][1] - c)
+        });
+        let inner = smoothstep([self.line, 3.0 * self.line], from_side[0].min(from_side[1]));
+        let rim = (4.0 * self.soft[at] * (1.0 - self.soft[at])).powi(2) * inner;
+        let inside = self.cover[at];
+        air.lerp(water, inside).lerp(self.line_colour, 0.9 * rim * inside)
+    }
+}
+
+/// Repeat the outermost pixels of the domain where the picture is larger.
+fn extend(cover: &mut [f32], width: usize, shown: [[f32; 2]; 2]) {
+    let height = cover.len() / width;
+    let nearest = |n: usize, [low, high]: [f32; 2], size: usize| {
+        let (first, last) = (low.ceil().max(0.0) as usize, (high.floor() as usize).min(size) - 1);
+        n.clamp(first.min(last), last)
+    };
+    let copy = cover.to_vec();
+    for (n, value) in cover.iter_mut().enumerate() {
+        *value = copy[nearest(n % width, shown[0], width) + width * nearest(n / width, shown[1], height)];
+    }
+}
+
 /// The solids as seen in the picture.
 struct Cutout {
     width: usize,
@@ -195,32 +305,10 @@ struct Cutout {
 }
 
 impl Cutout {
-    fn new(frame: &Frame, plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
-        let [width, height] = view.size.map(|n| n as usize);
-        let solids = Solids::new(&frame.surfaces);
-        let cell = frame.grid.dx as f32;
-        let [right, up, flat] = [plane.right, plane.up, plane.flat].map(|a| a.unit().as_vec3a());
-        let corner = frame.grid.origin.as_vec3a() + 0.5 * cell * flat;
-        let pixel = cell * view.scale;
-
-        // Along lines through each row of pixels, the stretches inside solids.
-        let mut cover = vec![0.0; width * height];
-        if !solids.is_empty() {
-            cover.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
-                let mut line = vec![0.0; width];
-                for sub in 0..SUBROWS {
-                    let [i, j] = view.cell_of(0.0, y as f32 + (sub as f32 + 0.5) / SUBROWS as f32);
-                    let origin = corner + cell * (i * right + j * up);
-                    line.fill(0.0);
-                    let ray = Ray { origin, direction: right };
-                    for (from, to) in solids.stretches_inside(&ray, pixel * width as f32, 1e-3 * pixel) {
-                        fill_stretch(&mut line, from / pixel, to / pixel);
-                    }
-                    row.iter_mut().zip(&line).for_each(|(c, l)| *c += l / SUBROWS as f32);
-                }
-            });
-        }
-        let bevel = (0.006 * (width + height) as f32).max(2.0);
+    fn new(grid: &Grid, surfaces: &[Surface], plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
+        let width = view.size[0] as usize;
+        let cover = cover(&Solids::new(surfaces), grid, plane, view, 0.5);
+        let bevel = (0.006 * (view.size[0] + view.size[1]) as f32).max(2.0);
         let soft = blurred(&cover, width, bevel as usize);
         let shadow = blurred(&cover, width, 3 * bevel as usize);
         let fill = settings.solids.last().map_or(Vec3A::splat(0.5), |&c| linear(c));
@@ -241,6 +329,34 @@ impl Cutout {
         let shadowed = under * (1.0 - 0.45 * self.shadow[n]);
         shadowed.lerp(solid, self.cover[n])
     }
+}
+
+/// The part of each pixel that lies inside closed surfaces, cut at `depth` of the one cell's thickness.
+fn cover(solids: &Solids, grid: &Grid, plane: &Plane, view: &View, depth: f32) -> Vec<f32> {
+    let [width, height] = view.size.map(|n| n as usize);
+    let cell = grid.dx as f32;
+    let [right, up, flat] = [plane.right, plane.up, plane.flat].map(|a| a.unit().as_vec3a());
+    let corner = grid.origin.as_vec3a() + depth * cell * flat;
+    let pixel = cell * view.scale;
+
+    // Along lines through each row of pixels, the stretches inside.
+    let mut cover = vec![0.0; width * height];
+    if !solids.is_empty() {
+        cover.par_chunks_mut(width).enumerate().for_each(|(y, row)| {
+            let mut line = vec![0.0; width];
+            for sub in 0..SUBROWS {
+                let [i, j] = view.cell_of(0.0, y as f32 + (sub as f32 + 0.5) / SUBROWS as f32);
+                let origin = corner + cell * (i * right + j * up);
+                line.fill(0.0);
+                let ray = Ray { origin, direction: right };
+                for (from, to) in solids.stretches_inside(&ray, pixel * width as f32, 1e-3 * pixel) {
+                    fill_stretch(&mut line, from / pixel, to / pixel);
+                }
+                row.iter_mut().zip(&line).for_each(|(c, l)| *c += l / SUBROWS as f32);
+            }
+        });
+    }
+    cover
 }
 
 /// Three box blurs in each direction, close to a Gaussian.
@@ -268,6 +384,8 @@ fn blurred(values: &[f32], width: usize, radius: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bathtub_engine::geometry::Shape;
+    use glam::DVec3;
 
     #[test]
     fn bspline_weights_sum_to_one_and_slopes_to_zero() {
@@ -286,5 +404,22 @@ mod tests {
         let spread = blurred(&point, 21, 1);
         assert!((spread.iter().sum::<f32>() - 1.0).abs() < 1e-5);
         assert!(spread[10 + 21 * 10] < 0.2 && spread[13 + 21 * 10] > 0.0);
+    }
+
+    /// The lower half of a flat box: blue below, darker at the bottom, air above, up to the picture's sides.
+    #[test]
+    fn flat_water_fills_what_its_surface_encloses() {
+        let grid = Grid::new([40, 40, 1], 0.1, DVec3::ZERO);
+        let mut water = Shape::Box { size: DVec3::new(4.0, 2.0, 0.1) }.surface(1.0);
+        water.vertices.iter_mut().for_each(|v| *v += DVec3::new(2.0, 1.0, 0.05));
+        let scene = WaterScene { grid: &grid, surfaces: &[], water: &water };
+        let settings = RenderSettings { size: Some([100, 100]), ..Default::default() };
+        let image = render_water(&scene, Axis::Z, &settings);
+        let at = |x: usize, y: usize| [0, 2].map(|c| i32::from(image.pixels[3 * (x + 100 * y) + c]));
+        for x in [0, 50, 99] {
+            let [air, shallow, deep] = [40, 60, 98].map(|y| at(x, y));
+            assert!((air[1] - air[0]).abs() < 40 && shallow[1] > shallow[0] + 40, "{air:?} {shallow:?}");
+            assert!(deep[0] < shallow[0] - 10, "{shallow:?} {deep:?}");
+        }
     }
 }

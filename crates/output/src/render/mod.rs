@@ -23,17 +23,38 @@ mod settings;
 mod shade;
 mod trace;
 mod volume;
+mod water;
 
-pub use settings::{Backdrop, CameraSettings, Light, RenderSettings, SmokeLook};
+pub use settings::{Backdrop, CameraSettings, Light, RenderSettings, SmokeLook, WaterLook};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, Surface};
 use crate::picture::Image;
-use bathtub_engine::grid::Axis;
+use bathtub_engine::geometry::TriMesh;
+use bathtub_engine::grid::{Axis, Grid};
 
 /// Draw a frame.
 pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
     match Axis::ALL.into_iter().find(|&axis| frame.grid.is_flat(axis)) {
         Some(axis) => flat::render(frame, axis, settings),
         None => trace::render(frame, settings),
+    }
+}
+
+/// What a picture of water shows.
+#[derive(Clone, Copy, Debug)]
+pub struct WaterScene<'a> {
+    /// Where the domain is.
+    pub grid: &'a Grid,
+    /// The solids.
+    pub surfaces: &'a [Surface],
+    /// The closed surface of the water, see [`liquid_surface`](crate::surface::liquid_surface).
+    pub water: &'a TriMesh,
+}
+
+/// Draw water.
+pub fn render_water(scene: &WaterScene, settings: &RenderSettings) -> Image {
+    match Axis::ALL.into_iter().find(|&axis| scene.grid.is_flat(axis)) {
+        Some(axis) => flat::render_water(scene, axis, settings),
+        None => water::render(scene, settings),
     }
 }

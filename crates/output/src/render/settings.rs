@@ -28,6 +28,8 @@ pub struct RenderSettings {
     pub sky_strength: f32,
     /// The smoke.
     pub smoke: SmokeLook,
+    /// The water and the studio it is shown in.
+    pub water: WaterLook,
     /// What is behind and below.
     pub backdrop: Backdrop,
     /// Colours given in turn to the solids that have none of their own.
@@ -104,6 +106,35 @@ pub struct SmokeLook {
     pub glow_scale: f32,
 }
 
+/// How water and its surroundings look. A picture of water has its own, brighter surroundings in place of the backdrop.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct WaterLook {
+    /// Colour that white light has after `depth` of water.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub colour: [f32; 3],
+    /// See `colour`, m. Default: 0.6 times the domain's largest width.
+    #[schemars(range(min = 1e-9, max = 1e9))]
+    pub depth: Option<f32>,
+    /// Part of the light that fine bubbles and dirt scatter over `depth`: 0 is the clearest water.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub haze: f32,
+    /// Index of refraction.
+    #[schemars(range(min = 1.0, max = 3.0))]
+    pub refraction: f32,
+    /// The ground, drawn if the backdrop has one.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub floor: [f32; 3],
+    /// Where floor and sky meet.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub horizon: [f32; 3],
+    /// The sky overhead, seen in reflections.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub zenith: [f32; 3],
+    /// Whether the edges of the domain are drawn as thin lines.
+    pub outline: bool,
+}
+
 /// What is behind and below.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -134,6 +165,7 @@ impl Default for RenderSettings {
             sky: [0.62, 0.73, 0.9],
             sky_strength: 0.34,
             smoke: SmokeLook::default(),
+            water: WaterLook::default(),
             backdrop: Backdrop::default(),
             solids: vec![
                 [0.80, 0.36, 0.24],
@@ -163,6 +195,21 @@ impl Default for Light {
 impl Default for SmokeLook {
     fn default() -> Self {
         Self { colour: [0.97, 0.97, 0.98], extinction: None, anisotropy: 0.35, glow: 0.0, glow_scale: 1.0 }
+    }
+}
+
+impl Default for WaterLook {
+    fn default() -> Self {
+        Self {
+            colour: [0.33, 0.72, 0.84],
+            depth: None,
+            haze: 0.08,
+            refraction: 1.333,
+            floor: [0.90, 0.90, 0.89],
+            horizon: [0.92, 0.95, 0.97],
+            zenith: [0.42, 0.60, 0.82],
+            outline: true,
+        }
     }
 }
 

@@ -12,9 +12,9 @@ const SKY_RAYS: u32 = 4;
 /// Rays towards the key light for the same.
 const KEY_RAYS: u32 = 4;
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
-const DIFFUSE: f32 = 0.5;
+pub const DIFFUSE: f32 = 0.5;
 /// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.
-const SKY_MEAN: f32 = 0.65 + 0.35 * 2.0 / 3.0;
+pub const SKY_MEAN: f32 = 0.65 + 0.35 * 2.0 / 3.0;
 
 /// A light, ready for use.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +52,22 @@ pub struct Place {
     pub noise: [f32; 2],
 }
 
+/// The parts of the key light and of the sky that whatever fills the space lets through to a point, by colour.
+#[derive(Clone, Copy, Debug)]
+pub struct Arriving {
+    pub key: Vec3A,
+    pub sky: Vec3A,
+}
+
+impl Arriving {
+    pub fn through_smoke(field: &LightField, point: Vec3A, toward_key: Vec3A) -> Self {
+        Self {
+            key: Vec3A::splat(field.key_through_smoke(point, toward_key)),
+            sky: Vec3A::splat(field.sky_through_smoke(point)),
+        }
+    }
+}
+
 /// Everything that lights surfaces.
 #[derive(Debug)]
 pub struct Surfaces {
@@ -63,9 +79,9 @@ pub struct Surfaces {
     /// Height of the ground, m.
     pub ground: Option<f32>,
     /// Distance that keeps a ray from meeting the surface that it leaves, m.
-    skin: f32,
+    pub skin: f32,
     /// Size of the domain, m: how far sky occlusion reaches.
-    reach: f32,
+    pub reach: f32,
     /// A ball around all solids.
     ball: (Vec3A, f32),
     /// Where the pool of light on the ground is.
@@ -92,8 +108,8 @@ impl Surfaces {
         }
     }
 
-    /// Light that a solid sends back along the ray.
-    pub fn shade_solid(&self, ray: &Ray, hit: &Hit, field: &LightField, place: Place) -> Vec3A {
+    /// Light that a solid sends back along the ray; `arriving` tells what reaches a point just off its surface.
+    pub fn shade_solid(&self, ray: &Ray, hit: &Hit, place: Place, arriving: impl Fn(Vec3A) -> Arriving) -> Vec3A {
         let point = ray.at(hit.t);
         let facing = if hit.face_normal.dot(ray.direction) > 0.0 { -1.0 } else { 1.0 };
         let (face, mut n) = (facing * hit.face_normal, facing * hit.normal);
@@ -105,8 +121,8 @@ impl Surfaces {
         let albedo = self.palette[hit.body % self.palette.len()];
         let start = point + self.skin * face;
 
-        let key = self.key_visibility(start, face, place) * field.key_through_smoke(start, self.key.toward);
-        let open = field.sky_through_smoke(start);
+        let Arriving { key, sky: open } = arriving(start);
+        let key = self.key_visibility(start, face, place) * key;
         let sky = self.sky_light(start, n, albedo, place) * open;
         let lambert = |lamp: &Lamp| lamp.light * n.dot(lamp.toward).max(0.0);
         let diffuse = albedo * (DIFFUSE * (key * lambert(&self.key) + 0.5 * open * lambert(&self.rim)) + sky);
@@ -120,7 +136,7 @@ impl Surfaces {
             lamp.light * (nl * (0.05 + 0.6 * fresnel) * 5.0 * nh.powi(48))
         };
         let mirror = ray.direction - 2.0 * n.dot(ray.direction) * n;
-        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * (open * 0.7 * fresnel);
+        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * open * (0.7 * fresnel);
         diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected
     }
 
@@ -133,22 +149,28 @@ impl Surfaces {
         let along = to_ball.dot(self.key.toward);
         let beside = (to_ball - along * self.key.toward).length();
         let may_shadow = along > -radius && beside < radius + self.key.radius * along.max(0.0);
-        let may_hide_sky = radius * radius > 0.004 * to_ball.length_squared();
 
         let seen = if may_shadow { self.key_visibility(start, Vec3A::Y, place) } else { 1.0 };
         let key = seen * field.key_through_smoke(start, self.key.toward);
         let open = field.sky_through_smoke(start);
         let key_light = DIFFUSE * self.key.light * self.key.toward.y.max(0.05);
         let full_sky = self.sky * SKY_MEAN;
-        let sky = match may_hide_sky {
-            true => self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place) * open,
-            false => self.sky * (SKY_MEAN * open),
-        };
+        let sky = self.sky_near_ground(start, place) * open;
         let away = (point - self.pool).length_squared() / (self.reach * self.reach);
         let pool = 1.0 + 0.25 * (-1.5 * away).exp();
         // Light from the walls of the studio keeps shadows from going black.
         let fill = 0.18 * key_light;
         (key_light * key + sky + fill) / (key_light + full_sky + fill) * pool
+    }
+
+    /// Light from the sky at a point of the ground.
+    pub fn sky_near_ground(&self, start: Vec3A, place: Place) -> Vec3A {
+        let (centre, radius) = self.ball;
+        let may_hide_sky = radius * radius > 0.004 * (centre - start).length_squared();
+        match may_hide_sky {
+            true => self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place),
+            false => self.sky * SKY_MEAN,
+        }
     }
 
     /// Part of the key light's disc that no solid hides.

@@ -6,7 +6,7 @@ use super::camera::{Camera, Ray};
 use super::colour::{even_noise, hash01, heat, linear, to_bytes};
 use super::light::LightField;
 use super::settings::RenderSettings;
-use super::shade::{Lamp, Place, Surfaces};
+use super::shade::{Arriving, Lamp, Place, Surfaces};
 use super::volume::{Block, Lattice, Smoke};
 use crate::frame::Frame;
 use crate::picture::Image;
@@ -179,7 +179,11 @@ impl Stage {
     fn shade(&self, sight: &Sight, place: Place) -> Vec3A {
         let backdrop = self.sweep.at(sight.at[0], sight.at[1]);
         match &sight.target {
-            Target::Solid(hit) => self.surfaces.shade_solid(&sight.ray, hit, &self.field, place),
+            Target::Solid(hit) => {
+                let toward_key = self.surfaces.key.toward;
+                let arriving = |point| Arriving::through_smoke(&self.field, point, toward_key);
+                self.surfaces.shade_solid(&sight.ray, hit, place, arriving)
+            }
             Target::Ground => {
                 let point = sight.ray.at(sight.distance);
                 backdrop * self.surfaces.shade_ground(point, &self.field, place)

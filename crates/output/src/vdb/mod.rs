@@ -2,7 +2,8 @@
 //!
 //! One file holds several grids of one shape: `float` grids and `vec3s` grids (three floats), each a tree of
 //! depth 5-4-3: leaves of 8³ voxels under nodes of 16³ leaves under nodes of 32³ of those. Only voxels whose
-//! magnitude exceeds a threshold are *active* and stored; all others are the background, 0. A voxel with index
+//! magnitude exceeds a threshold are *active* and stored; all others are the background, 0. A *level set* stores signed distances
+//! within a narrow band around the surface; farther inside it is minus, farther outside plus the band's half width. A voxel with index
 //! (i, j, k) is the centre of cell (i, j, k) of the simulation grid, in metres.
 //!
 //! File format 224 as the OpenVDB library writes it: all grids inline, leaf and node values with active-mask
@@ -27,7 +28,7 @@ pub struct Volume<'a> {
     pub name: &'a str,
     /// A value per cell, x-fastest.
     pub values: Values<'a>,
-    /// Voxels of magnitude up to this are left out.
+    /// Voxels of magnitude up to this are left out; a level set keeps its band instead.
     pub threshold: f32,
 }
 
@@ -38,6 +39,13 @@ pub enum Values<'a> {
     Float(&'a [f32]),
     /// One vector a cell.
     Vec3(&'a [[f32; 3]]),
+    /// Signed distance to a surface, negative inside: only what is nearer than `band` is stored, the rest becomes ±`band`.
+    LevelSet {
+        /// One distance a cell, m.
+        distance: &'a [f32],
+        /// Half width of the band, m, positive; renderers want three cells.
+        band: f32,
+    },
 }
 
 /// What a file says besides its voxels.
@@ -53,7 +61,7 @@ pub struct Header {
     pub scene_hash: String,
 }
 
-/// A file read back; cells without a voxel are 0.
+/// A file read back; cells without a voxel are 0, or ± the band in a level set.
 #[derive(Clone, Debug)]
 pub struct VdbFile {
     /// What the file says about itself.
@@ -100,8 +108,12 @@ const FILE_VERSION: u32 = 224;
 const LIBRARY_VERSION: [u32; 2] = [10, 0];
 /// ZIP | ACTIVE_MASK.
 const COMPRESSION: u32 = 0b11;
-/// Per-node marker: inactive values are all the background, only active ones follow.
+/// Per-node markers; only active values follow. Inactive ones are all the background …
 const ACTIVE_VALUES_ONLY: u8 = 0;
+/// … or all minus the background …
+const ACTIVE_BESIDE_MINUS: u8 = 1;
+/// … or, where a mask that comes first has ones, the background, and minus the background elsewhere.
+const ACTIVE_AND_MASK: u8 = 3;
 const TRANSFORM: &str = "UniformScaleTranslateMap";
 
 /// Edge of a leaf in voxels.
@@ -111,9 +123,6 @@ const LEAF_VOXELS: usize = LEAF * LEAF * LEAF;
 /// Leaves along the edge of a lower node, as a power of two, and lower nodes along the edge of an upper one.
 const LOWER_LOG2: usize = 4;
 const UPPER_LOG2: usize = 5;
-/// Voxels along the edge of an upper node: 4096.
-const UPPER_VOXELS: usize = LEAF << (LOWER_LOG2 + UPPER_LOG2);
-
 /// A value a voxel can hold.
 trait Voxel: Copy + Default + Send + Sync {
     /// Name in the type of the tree.
@@ -121,6 +130,8 @@ trait Voxel: Copy + Default + Send + Sync {
     /// Bytes in the file.
     const SIZE: usize;
     fn magnitude(self) -> f32;
+    fn negated(self) -> Self;
+    fn is_positive(self) -> bool;
     fn put(self, out: &mut Vec<u8>);
     /// From exactly `SIZE` bytes.
     fn get(bytes: &[u8]) -> Self;
@@ -131,6 +142,12 @@ impl Voxel for f32 {
     const SIZE: usize = 4;
     fn magnitude(self) -> f32 {
         self.abs()
+    }
+    fn negated(self) -> Self {
+        -self
+    }
+    fn is_positive(self) -> bool {
+        self > 0.0
     }
     fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_le_bytes());
@@ -145,6 +162,13 @@ impl Voxel for [f32; 3] {
     const SIZE: usize = 12;
     fn magnitude(self) -> f32 {
         self.iter().fold(0.0, |m, v| v.abs().max(m))
+    }
+    fn negated(self) -> Self {
+        self.map(|v| -v)
+    }
+    /// Vectors have no sides: there are no level sets of them.
+    fn is_positive(self) -> bool {
+        false
     }
     fn put(self, out: &mut Vec<u8>) {
         self.iter().for_each(|v| v.put(out));
@@ -224,6 +248,46 @@ mod tests {
         let mut out = Cursor::new(Vec::new());
         write(&mut out, &header(grid), &[volume]).unwrap();
         assert_eq!(read(&out.into_inner()).unwrap().take_float("density").unwrap(), vec![0.0; 512]);
+    }
+
+    /// A ball that fills whole leaves, beside the border: band, inside and outside come back, clipped to the band.
+    #[test]
+    fn a_level_set_is_read_back_within_its_band() {
+        let grid = Grid::new([150, 40, 33], 0.1, DVec3::ZERO);
+        let centre = DVec3::new(11.0, 2.0, 1.6);
+        let stretched = |p: DVec3| ((p - centre) * DVec3::new(0.3, 1.0, 1.0)).length() - 1.5;
+        let distance: Vec<f32> =
+            (0..grid.cells()).map(|n| stretched(grid.cell_centre(grid.cell_at(n))) as f32).collect();
+        let band = 0.3;
+        let volume = Volume { name: "surface", values: Values::LevelSet { distance: &distance, band }, threshold: 0.0 };
+        let mut out = Cursor::new(Vec::new());
+        write(&mut out, &header(grid), &[volume]).unwrap();
+        let bytes = out.into_inner();
+        let back = read(&bytes).unwrap().take_float("surface").unwrap();
+        assert!(back.iter().zip(&distance).all(|(b, d)| *b == d.clamp(-band, band)));
+        assert!(back.contains(&-band) && back.contains(&band));
+        for end in (0..bytes.len()).step_by(101) {
+            assert!(read(&bytes[..end]).is_err(), "truncated to {end}");
+        }
+        for at in (0..bytes.len()).step_by(53) {
+            let mut broken = bytes.clone();
+            broken[at] ^= 0x91;
+            let _ = read(&broken);
+        }
+    }
+
+    /// Deep water over more than a lower node's 128³ voxels.
+    #[test]
+    fn whole_nodes_inside_a_level_set_are_minus_the_band() {
+        let grid = Grid::new([300, 140, 136], 1.0, DVec3::ZERO);
+        let distance: Vec<f32> =
+            (0..grid.cells()).map(|n| grid.cell_centre(grid.cell_at(n)).x as f32 - 290.0).collect();
+        let volume =
+            Volume { name: "surface", values: Values::LevelSet { distance: &distance, band: 3.0 }, threshold: 0.0 };
+        let mut out = Cursor::new(Vec::new());
+        write(&mut out, &header(grid), &[volume]).unwrap();
+        let back = read(&out.into_inner()).unwrap().take_float("surface").unwrap();
+        assert!(back.iter().zip(&distance).all(|(b, d)| *b == d.clamp(-3.0, 3.0)));
     }
 
     #[test]

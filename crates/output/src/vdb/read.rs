@@ -101,8 +101,14 @@ fn meta_value<const N: usize>(meta: &Metadata, name: &'static str, kind: &str) -
     meta_bytes(meta, name, kind)?.try_into().map_err(wrong)
 }
 
-/// Lowest voxel and active mask of a leaf.
-type LeafShape<'a> = ([usize; 3], &'a [u8]);
+/// The shape of a tree: its background, its leaves in the order of the file, and where it is minus the background between them.
+struct Topology<'a, T> {
+    background: T,
+    /// Lowest voxel and active mask.
+    leaves: Vec<([usize; 3], &'a [u8])>,
+    /// Lowest voxel and edge of each cube.
+    minus: Vec<([usize; 3], usize)>,
+}
 
 /// A place in the file; every step checks that the bytes are there.
 struct Cursor<'a> {
@@ -175,53 +181,80 @@ impl<'a> Cursor<'a> {
 
     /// The whole tree of one grid, spread over the cells.
     fn tree<T: Voxel>(&mut self, dims: [usize; 3]) -> Result<Vec<T>, VdbError> {
-        let leaves = self.topology::<T>()?;
-        let mut values = vec![T::default(); dims.iter().product()];
+        let Topology { background, leaves, minus } = self.topology::<T>()?;
+        let mut values = vec![background; dims.iter().product()];
+        for (low, edge) in minus {
+            let end: [usize; 3] = std::array::from_fn(|a| (low[a] + edge).min(dims[a]));
+            for k in low[2]..end[2] {
+                for j in low[1]..end[1] {
+                    let row = dims[0] * (j + dims[1] * k);
+                    values[row + low[0].min(end[0])..row + end[0]].fill(background.negated());
+                }
+            }
+        }
         for (origin, mask) in leaves {
             if self.take(8 * LEAF, "leaf mask")? != mask {
                 return Err(self.damaged("leaf mask differs from the tree's"));
             }
-            self.leaf(origin, mask, dims, &mut values)?;
+            self.leaf(origin, mask, dims, background, &mut values)?;
         }
         Ok(values)
     }
 
-    /// Every leaf, in the order of the file.
-    fn topology<T: Voxel>(&mut self) -> Result<Vec<LeafShape<'a>>, VdbError> {
+    /// Every node of the tree, in the order of the file.
+    fn topology<T: Voxel>(&mut self) -> Result<Topology<'a, T>, VdbError> {
         if self.u32("buffer count")? != 1 {
             return Err(self.damaged("buffer count"));
         }
-        self.take(T::SIZE, "background")?;
+        let background = T::get(self.take(T::SIZE, "background")?);
         if self.u32("tiles of the root")? != 0 {
             return Err(self.damaged("tiles of the root"));
         }
-        let mut leaves = Vec::new();
+        let (mut leaves, mut minus) = (Vec::new(), Vec::new());
         for _ in 0..self.u32("children of the root")? {
             let mut root = [0; 3];
             for coordinate in &mut root {
                 *coordinate = self.u32("origin of a node")? as usize;
             }
-            for lower in self.node(UPPER_LOG2)? {
-                let lower: [usize; 3] = std::array::from_fn(|a| root[a] + (lower[a] << LOWER_LOG2) * LEAF);
-                for leaf in self.node(LOWER_LOG2)? {
-                    let origin = std::array::from_fn(|a| lower[a] + leaf[a] * LEAF);
-                    leaves.push((origin, self.take(8 * LEAF, "leaf mask")?));
+            let upper = self.node(UPPER_LOG2)?;
+            let edge = LEAF << LOWER_LOG2;
+            let place = |low: [usize; 3], at: [usize; 3], edge: usize| std::array::from_fn(|a| low[a] + at[a] * edge);
+            minus.extend(upper.minus.iter().map(|&at| (place(root, at, edge), edge)));
+            for lower in upper.children {
+                let low: [usize; 3] = place(root, lower, edge);
+                let lower = self.node(LOWER_LOG2)?;
+                minus.extend(lower.minus.iter().map(|&at| (place(low, at, LEAF), LEAF)));
+                for leaf in lower.children {
+                    leaves.push((place(low, leaf, LEAF), self.take(8 * LEAF, "leaf mask")?));
                 }
             }
         }
-        Ok(leaves)
+        Ok(Topology { background, leaves, minus })
     }
 
-    /// Coordinates of the children of an internal node.
-    fn node(&mut self, log2: usize) -> Result<Vec<[usize; 3]>, VdbError> {
+    /// Coordinates of the children of an internal node, and of its tiles that are minus the background.
+    fn node(&mut self, log2: usize) -> Result<Node, VdbError> {
         let bytes = (1 << (3 * log2)) / 8;
         let children = self.take(bytes, "child mask")?;
         let tiles = self.take(bytes, "tile mask")?;
-        if tiles.iter().any(|&b| b != 0) || self.u8("node marker")? != ACTIVE_VALUES_ONLY || self.u64("tiles")? != 0 {
+        let plus = self.plus_mask(bytes, "node marker")?;
+        if tiles.iter().any(|&b| b != 0) || self.u64("tiles")? != 0 {
             return Err(self.damaged("tiles of a node"));
         }
         let edge = (1 << log2) - 1;
-        Ok(set_bits(children).map(|n| [n >> (2 * log2), n >> log2 & edge, n & edge]).collect())
+        let at = |n: usize| [n >> (2 * log2), n >> log2 & edge, n & edge];
+        let minus: Vec<u8> = plus.iter().zip(children).map(|(p, c)| !(p | c)).collect();
+        Ok(Node { children: set_bits(children).map(at).collect(), minus: set_bits(&minus).map(at).collect() })
+    }
+
+    /// Where the inactive values of a node are the background (ones) and where minus the background (zeros).
+    fn plus_mask(&mut self, bytes: usize, what: &'static str) -> Result<Vec<u8>, VdbError> {
+        match self.u8(what)? {
+            ACTIVE_VALUES_ONLY => Ok(vec![0xff; bytes]),
+            ACTIVE_BESIDE_MINUS => Ok(vec![0; bytes]),
+            ACTIVE_AND_MASK => Ok(self.take(bytes, what)?.to_vec()),
+            _ => Err(self.damaged(what)),
+        }
     }
 
     /// Unpack the active voxels of a leaf into the cells.
@@ -230,11 +263,10 @@ impl<'a> Cursor<'a> {
         origin: [usize; 3],
         mask: &[u8],
         dims: [usize; 3],
+        background: T,
         values: &mut [T],
     ) -> Result<(), VdbError> {
-        if self.u8("leaf marker")? != ACTIVE_VALUES_ONLY {
-            return Err(self.damaged("leaf marker"));
-        }
+        let plus = self.plus_mask(8 * LEAF, "leaf marker")?;
         let size = mask.iter().map(|b| b.count_ones() as usize).sum::<usize>() * T::SIZE;
         let stored = self.u64("leaf length")? as i64;
         let mut raw = Vec::with_capacity(size);
@@ -249,16 +281,27 @@ impl<'a> Cursor<'a> {
         if raw.len() != size {
             return Err(self.damaged("size of a leaf"));
         }
-        for (bit, bytes) in set_bits(mask).zip(raw.chunks_exact(T::SIZE)) {
+        let cell = |bit: usize| {
             let local = [bit / (LEAF * LEAF), bit / LEAF % LEAF, bit % LEAF];
             let [i, j, k]: [usize; 3] = std::array::from_fn(|a| origin[a] + local[a]);
-            if i >= dims[0] || j >= dims[1] || k >= dims[2] {
-                return Err(self.damaged("voxel outside the grid"));
-            }
-            values[i + dims[0] * (j + dims[1] * k)] = T::get(bytes);
+            (i < dims[0] && j < dims[1] && k < dims[2]).then_some(i + dims[0] * (j + dims[1] * k))
+        };
+        let minus: Vec<u8> = plus.iter().zip(mask).map(|(p, m)| !(p | m)).collect();
+        for index in set_bits(&minus).filter_map(cell) {
+            values[index] = background.negated();
+        }
+        for (bit, bytes) in set_bits(mask).zip(raw.chunks_exact(T::SIZE)) {
+            let index = cell(bit).ok_or_else(|| self.damaged("voxel outside the grid"))?;
+            values[index] = T::get(bytes);
         }
         Ok(())
     }
+}
+
+/// Children and tiles of an internal node.
+struct Node {
+    children: Vec<[usize; 3]>,
+    minus: Vec<[usize; 3]>,
 }
 
 /// Positions of the ones in a mask.

@@ -23,28 +23,64 @@ pub fn write(out: &mut (impl Write + Seek), header: &Header, volumes: &[Volume])
     out.write_all(&head)?;
     for volume in volumes {
         match volume.values {
-            Values::Float(values) => write_grid(out, header, volume, values, "fog volume")?,
-            Values::Vec3(values) => write_grid(out, header, volume, values, "unknown")?,
+            Values::Float(values) => {
+                let active = |v: &f32| v.magnitude() > volume.threshold;
+                write_grid(
+                    out,
+                    header,
+                    volume.name,
+                    &Content { values, background: 0.0, class: "fog volume" },
+                    active,
+                )?;
+            }
+            Values::Vec3(values) => {
+                let active = |v: &[f32; 3]| v.magnitude() > volume.threshold;
+                write_grid(
+                    out,
+                    header,
+                    volume.name,
+                    &Content { values, background: [0.0; 3], class: "unknown" },
+                    active,
+                )?;
+            }
+            Values::LevelSet { distance, band } => {
+                let content = Content { values: distance, background: band, class: "level set" };
+                write_grid(out, header, volume.name, &content, |d| d.abs() < band)?;
+            }
         }
     }
     Ok(())
+}
+
+/// The voxels of one grid. Where they are inactive they are the background, or minus the background if negative.
+struct Content<'a, T> {
+    values: &'a [T],
+    background: T,
+    class: &'static str,
+}
+
+impl<T: Voxel> Content<'_, T> {
+    /// Whether an inactive voxel is minus the background, so that there is a difference.
+    fn is_minus(&self, index: usize) -> bool {
+        self.background.is_positive() && !self.values[index].is_positive()
+    }
 }
 
 /// Write one grid: its descriptor, metadata, transform, tree and voxels; then put the offsets into the descriptor.
 fn write_grid<T: Voxel>(
     out: &mut (impl Write + Seek),
     header: &Header,
-    volume: &Volume,
-    values: &[T],
-    class: &str,
+    name: &str,
+    content: &Content<T>,
+    active: impl Fn(&T) -> bool + Sync,
 ) -> io::Result<()> {
     let grid = &header.grid;
-    assert_eq!(values.len(), grid.cells(), "volume {} must have one value per cell", volume.name);
-    let leaves = active_leaves(grid.dims, values, volume.threshold);
+    assert_eq!(content.values.len(), grid.cells(), "volume {name} must have one value per cell");
+    let leaves = active_leaves(grid.dims, content.values, active);
 
     // The descriptor: names, and where the parts of the grid start, filled in at the end.
     let mut head = Vec::new();
-    put_string(&mut head, volume.name);
+    put_string(&mut head, name);
     put_string(&mut head, &tree_type::<T>());
     put_string(&mut head, "");
     out.write_all(&head)?;
@@ -54,9 +90,9 @@ fn write_grid<T: Voxel>(
     let grid_at = out.stream_position()?;
     let mut body = Vec::new();
     put_u32(&mut body, COMPRESSION);
-    put_metadata(&mut body, &grid_metadata::<T>(volume.name, class, &leaves));
+    put_metadata(&mut body, &grid_metadata::<T>(name, content.class, &leaves));
     put_transform(&mut body, grid);
-    put_topology::<T>(&mut body, &leaves);
+    put_topology(&mut body, &leaves, grid.dims, content);
     out.write_all(&body)?;
 
     let voxels_at = out.stream_position()?;
@@ -65,7 +101,7 @@ fn write_grid<T: Voxel>(
             .par_chunks(32)
             .map_init(
                 || Compress::new_with_window_bits(Compression::fast(), true, WINDOW_BITS),
-                |zip, few| few.iter().flat_map(|leaf| encode_leaf(zip, leaf, grid.dims, values)).collect(),
+                |zip, few| few.iter().flat_map(|leaf| encode_leaf(zip, leaf, grid.dims, content)).collect(),
             )
             .collect();
         encoded.iter().try_for_each(|bytes| out.write_all(bytes))?;
@@ -105,6 +141,19 @@ impl Leaf {
         ]
     }
 
+    /// Bits as in the mask: set where a voxel is active, beyond the grid, or not minus the background.
+    fn plus<T: Voxel>(&self, dims: [usize; 3], content: &Content<T>) -> [u64; LEAF] {
+        let [x0, y0, z0] = self.block.map(|b| b * LEAF);
+        std::array::from_fn(|x| {
+            let is_plus = |bit: usize| {
+                let [i, j, k] = [x0 + x, y0 + bit / LEAF, z0 + bit % LEAF];
+                let outside = i >= dims[0] || j >= dims[1] || k >= dims[2];
+                outside || !content.is_minus(i + dims[0] * (j + dims[1] * k))
+            };
+            (0..64).fold(self.mask[x], |word, bit| word | u64::from(is_plus(bit)) << bit)
+        })
+    }
+
     /// Cell indices and place in the leaf of each active voxel, in the order of the file (z fastest).
     fn active(&self) -> impl Iterator<Item = [usize; 3]> + '_ {
         let [x0, y0, z0] = self.block.map(|b| b * LEAF);
@@ -128,7 +177,7 @@ fn node_offset([x, y, z]: [usize; 3], log2: usize) -> usize {
 }
 
 /// All leaves with an active voxel, in the order of the file.
-fn active_leaves<T: Voxel>(dims: [usize; 3], values: &[T], threshold: f32) -> Vec<Leaf> {
+fn active_leaves<T: Voxel>(dims: [usize; 3], values: &[T], active: impl Fn(&T) -> bool + Sync) -> Vec<Leaf> {
     let blocks = dims.map(|n| n.div_ceil(LEAF));
     let rows: Vec<Vec<Leaf>> = (0..blocks[1] * blocks[2])
         .into_par_iter()
@@ -140,7 +189,7 @@ fn active_leaves<T: Voxel>(dims: [usize; 3], values: &[T], threshold: f32) -> Ve
                     let line = &values[dims[0] * (j + dims[1] * k)..][..dims[0]];
                     let bit = (j % LEAF) * LEAF + k % LEAF;
                     for (i, value) in line.iter().enumerate() {
-                        row[i / LEAF].mask[i % LEAF] |= u64::from(value.magnitude() > threshold) << bit;
+                        row[i / LEAF].mask[i % LEAF] |= u64::from(active(value)) << bit;
                     }
                 }
             }
@@ -153,21 +202,30 @@ fn active_leaves<T: Voxel>(dims: [usize; 3], values: &[T], threshold: f32) -> Ve
     leaves
 }
 
-/// The root and its nodes, without values: no node has tiles, so their values are empty zip streams.
-fn put_topology<T: Voxel>(out: &mut Vec<u8>, leaves: &[Leaf]) {
+/// The root and its nodes. No node has active tiles; what lies between the leaves is the background or minus it.
+fn put_topology<T: Voxel>(out: &mut Vec<u8>, leaves: &[Leaf], dims: [usize; 3], content: &Content<T>) {
     put_u32(out, 1); // buffers per leaf
-    T::default().put(out); // background
+    content.background.put(out);
+    // All voxels between the leaves of a surface are on the same side as their block's first.
+    let is_minus = |block: [usize; 3]| {
+        let [i, j, k] = block.map(|b| b * LEAF);
+        i < dims[0] && j < dims[1] && k < dims[2] && content.is_minus(i + dims[0] * (j + dims[1] * k))
+    };
     let uppers: Vec<&[Leaf]> = leaves.chunk_by(|a, b| a.path()[0] == b.path()[0]).collect();
     put_u32(out, 0); // tiles
     put_u32(out, uppers.len() as u32);
     for upper in uppers {
-        for coordinate in upper[0].path()[0] {
-            put_u32(out, (coordinate * UPPER_VOXELS) as u32);
+        let root = upper[0].path()[0].map(|c| c << UPPER_LOG2);
+        for coordinate in root {
+            put_u32(out, ((coordinate << LOWER_LOG2) * LEAF) as u32);
         }
         let lowers: Vec<&[Leaf]> = upper.chunk_by(|a, b| a.path()[1] == b.path()[1]).collect();
-        put_node(out, UPPER_LOG2, lowers.iter().map(|lower| lower[0].path()[1]));
+        let in_upper = |at: [usize; 3]| std::array::from_fn(|a| (root[a] + at[a]) << LOWER_LOG2);
+        put_node(out, UPPER_LOG2, lowers.iter().map(|lower| lower[0].path()[1]), |at| is_minus(in_upper(at)));
         for lower in lowers {
-            put_node(out, LOWER_LOG2, lower.iter().map(|leaf| leaf.path()[2]));
+            let first = in_upper(lower[0].path()[1]);
+            let in_lower = |at: [usize; 3]| std::array::from_fn(|a| first[a] + at[a]);
+            put_node(out, LOWER_LOG2, lower.iter().map(|leaf| leaf.path()[2]), |at| is_minus(in_lower(at)));
             for leaf in lower {
                 leaf.mask.iter().for_each(|&word| put_u64(out, word));
             }
@@ -175,29 +233,51 @@ fn put_topology<T: Voxel>(out: &mut Vec<u8>, leaves: &[Leaf]) {
     }
 }
 
-/// Masks and (no) values of an internal node that has these children.
-fn put_node(out: &mut Vec<u8>, log2: usize, children: impl Iterator<Item = [usize; 3]>) {
+/// Masks and (no) values of an internal node that has these children; other places are inactive tiles.
+fn put_node(
+    out: &mut Vec<u8>,
+    log2: usize,
+    children: impl Iterator<Item = [usize; 3]>,
+    is_minus: impl Fn([usize; 3]) -> bool,
+) {
     let mut mask = vec![0u8; (1 << (3 * log2)) / 8];
     for child in children {
         let offset = node_offset(child, log2);
         mask[offset / 8] |= 1 << (offset % 8);
     }
     out.extend_from_slice(&mask);
-    mask.fill(0); // no active tiles
-    out.extend_from_slice(&mask);
-    out.push(ACTIVE_VALUES_ONLY);
+    let mut plus = mask; // places of children do not matter
+    out.resize(out.len() + plus.len(), 0); // no active tiles
+    let edge = (1 << log2) - 1;
+    for offset in 0..8 * plus.len() {
+        let minus = is_minus([offset >> (2 * log2), offset >> log2 & edge, offset & edge]);
+        plus[offset / 8] |= u8::from(!minus) << (offset % 8);
+    }
+    let any_minus = plus.iter().any(|&byte| byte != 0xff);
+    out.push(if any_minus { ACTIVE_AND_MASK } else { ACTIVE_VALUES_ONLY });
+    if any_minus {
+        out.extend_from_slice(&plus);
+    }
     put_u64(out, 0); // bytes of values
 }
 
 /// A leaf as it stands in the voxel part of the file.
-fn encode_leaf<T: Voxel>(zip: &mut Compress, leaf: &Leaf, dims: [usize; 3], values: &[T]) -> Vec<u8> {
+fn encode_leaf<T: Voxel>(zip: &mut Compress, leaf: &Leaf, dims: [usize; 3], content: &Content<T>) -> Vec<u8> {
     let mut raw = Vec::with_capacity(LEAF_VOXELS * T::SIZE);
     for [i, j, k] in leaf.active() {
-        values[i + dims[0] * (j + dims[1] * k)].put(&mut raw);
+        content.values[i + dims[0] * (j + dims[1] * k)].put(&mut raw);
     }
     let mut out = Vec::with_capacity(8 * LEAF + 9 + raw.len());
     leaf.mask.iter().for_each(|&word| put_u64(&mut out, word));
-    out.push(ACTIVE_VALUES_ONLY);
+    let plus = leaf.plus(dims, content);
+    match (plus.iter().all(|&word| word == u64::MAX), std::array::from_fn(|x| plus[x] & !leaf.mask[x]) == [0; LEAF]) {
+        (true, _) => out.push(ACTIVE_VALUES_ONLY),
+        (false, true) => out.push(ACTIVE_BESIDE_MINUS),
+        (false, false) => {
+            out.push(ACTIVE_AND_MASK);
+            plus.iter().for_each(|&word| put_u64(&mut out, word));
+        }
+    }
 
     // A stream that would not be smaller is stored raw, its length negated.
     let mut zipped = Vec::with_capacity(raw.len());

@@ -30,10 +30,21 @@ pub struct Gather {
 /// Planes of cells whose samples one task owns.
 const SLAB: usize = 8;
 
-/// A task's samples along one axis: those of the planes from `first` on.
+/// A task's samples: some planes of an array.
 struct Slab<'a, T> {
+    /// The first plane.
     first: usize,
+    planes: usize,
+    /// Samples in a row and in a plane.
+    row: usize,
+    plane: usize,
     samples: &'a mut [T],
+}
+
+impl<'a, T> Slab<'a, T> {
+    fn new([nx, ny, _]: [usize; 3], first: usize, samples: &'a mut [T]) -> Self {
+        Self { first, planes: samples.len() / (nx * ny), row: nx, plane: nx * ny, samples }
+    }
 }
 
 impl Gather {
@@ -54,21 +65,33 @@ impl Gather {
             }
         }
         let spot = Spot::new(grid.dims);
-        let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).collect();
         let still = [DVec3::ZERO; 3];
-        tasks.into_par_iter().enumerate().for_each(|(s, mut sums)| {
-            sums.iter_mut().for_each(|sums| sums.fill([0.0; 2]));
+        let per_cell = 1.0 / grid.dx;
+        tasks.into_par_iter().enumerate().for_each(|(s, sums)| {
+            let mut slabs: Vec<(Axis, Slab<[f64; 2]>)> = Vec::with_capacity(3);
+            for (axis, sums) in Axis::ALL.into_iter().zip(sums) {
+                sums.fill([0.0; 2]);
+                if !grid.is_flat(axis) {
+                    slabs.push((axis, Slab::new(grid.face_dims(axis), s * SLAB, sums)));
+                }
+            }
             for index in particles_around(grid, starts, s) {
-                let place = spot.place((particles.position[index] - grid.origin) / grid.dx);
+                let places = spot.place((particles.position[index] - grid.origin) * per_cell);
                 let (v, c) = (particles.velocity[index], particles.affine.get(index).unwrap_or(&still));
-                for &axis in &axes {
-                    let a = axis.index();
-                    let [nx, ny, _] = grid.face_dims(axis);
-                    let slab = Slab { first: s * SLAB, samples: &mut *sums[a] };
-                    let (v, c) = (v[a], c[a] * grid.dx);
-                    scatter([nx, ny], slab, place.face(axis), |sum, weight, offset| {
-                        sum[0] += weight;
-                        sum[1] += weight * (v + c.dot(offset));
+                for (axis, slab) in &mut slabs {
+                    let (v, c) = (v[axis.index()], c[axis.index()] * grid.dx);
+                    let places = places.face(*axis);
+                    let t = places[0].t;
+                    // What the particle says of the lowest of the eight samples.
+                    let v = v - c.dot(DVec3::from(places.map(|place| place.t)));
+                    scatter(slab, places, |pair, weight, is_upper_y, is_upper_z| {
+                        let v = v + if is_upper_y { c.y } else { 0.0 } + if is_upper_z { c.z } else { 0.0 };
+                        let upper = weight * t;
+                        let lower = weight - upper;
+                        pair[0][0] += lower;
+                        pair[0][1] = lower.mul_add(v, pair[0][1]);
+                        pair[1][0] += upper;
+                        pair[1][1] = upper.mul_add(v + c.x, pair[1][1]);
                     });
                 }
             }
@@ -85,12 +108,18 @@ impl Gather {
 pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, density: &mut CellField) {
     let [nx, ny, _] = grid.dims;
     let spot = Spot::new(grid.dims);
+    let per_cell = 1.0 / grid.dx;
     density.data.par_chunks_mut(nx * ny * SLAB).enumerate().for_each(|(s, samples)| {
         samples.fill(0.0);
-        for &x in &particles.position[particles_around(grid, starts, s)] {
-            let place = spot.place((x - grid.origin) / grid.dx);
-            let slab = Slab { first: s * SLAB, samples: &mut *samples };
-            scatter([nx, ny], slab, place.cell(), |sum, weight, _| *sum += weight * volume);
+        let mut slab = Slab::new(grid.dims, s * SLAB, samples);
+        for &position in &particles.position[particles_around(grid, starts, s)] {
+            let places = spot.place((position - grid.origin) * per_cell).cell();
+            let t = places[0].t;
+            scatter(&mut slab, places, |pair, weight, _, _| {
+                let upper = weight * volume * t;
+                pair[0] += weight * volume - upper;
+                pair[1] += upper;
+            });
         }
     });
 }
@@ -103,20 +132,26 @@ fn particles_around(grid: &Grid, starts: &[u32], s: usize) -> std::ops::Range<us
     starts[nx * ny * first] as usize..starts[nx * ny * end] as usize
 }
 
-/// Visit the samples of `slab` around a place: `add(sample, weight, from the place to the sample in cells)`.
+/// Visit the pairs of samples along x around a place, in a slab: `add(pair, weight of the pair, whether it is the upper
+/// one along y, along z)`.
 #[inline(always)]
-fn scatter<T>([nx, ny]: [usize; 2], slab: Slab<T>, [x, y, z]: [Place; 3], add: impl Fn(&mut T, f64, DVec3)) {
-    let planes = slab.samples.len() / (nx * ny);
+fn scatter<T: Copy>(slab: &mut Slab<T>, [x, y, z]: [Place; 3], mut add: impl FnMut(&mut [T; 2], f64, bool, bool)) {
     for (dz, wz) in [(0, 1.0 - z.t), (1, z.t)] {
         // Along an axis of one sample both are the same one, and the second weighs nothing.
-        let Some(plane) = (z.index + dz * z.step).checked_sub(slab.first).filter(|&plane| plane < planes) else {
+        let plane = (z.index + dz * z.step).wrapping_sub(slab.first);
+        if plane >= slab.planes {
             continue;
-        };
+        }
+        let first = slab.plane * plane + slab.row * y.index + x.index;
         for (dy, wy) in [(0, 1.0 - y.t), (1, y.t)] {
-            let row = nx * (y.index + dy * y.step + ny * plane);
-            for (dx, wx) in [(0, 1.0 - x.t), (1, x.t)] {
-                let offset = DVec3::new(dx as f64 - x.t, dy as f64 - y.t, dz as f64 - z.t);
-                add(&mut slab.samples[row + x.index + dx * x.step], wx * wy * wz, offset);
+            let first = first + dy * y.step * slab.row;
+            if x.step == 1 {
+                let pair = <&mut [T; 2]>::try_from(&mut slab.samples[first..first + 2]).expect("two of two");
+                add(pair, wy * wz, dy == 1, dz == 1);
+            } else {
+                let mut pair = [slab.samples[first]; 2];
+                add(&mut pair, wy * wz, dy == 1, dz == 1);
+                slab.samples[first] = pair[0];
             }
         }
     }

@@ -1,0 +1,310 @@
+//! The picture of water: a few rays per pixel that the surface splits into a reflected and a refracted part.
+//!
+//! Inside the water, light fades with distance by colour (Beer and Lambert) and takes on a little haze. Rays end
+//! at solids, at the floor, or in the surroundings (`studio`); the floor is lit by what the water lets through (`caustics`). The medium of a ray
+//! follows from the side on which it meets a triangle, so a gap or an overlap of the mesh spoils one ray only.
+//!
+//! Not done: light that solids under water receive through waves (they get the light of a flat surface), foam, motion
+//! blur, a camera inside the water whose picture shows no water surface.
+
+mod caustics;
+mod interface;
+mod outline;
+mod studio;
+
+pub use studio::WHITE;
+
+use super::WaterScene;
+use super::bvh::{Hit, Solids};
+use super::camera::{Camera, Ray};
+use super::colour::{hash01, linear, to_bytes};
+use super::settings::RenderSettings;
+use super::shade::{Arriving, DIFFUSE, Place, SKY_MEAN, Surfaces};
+use crate::picture::Image;
+use caustics::FloorLight;
+use glam::Vec3A;
+use interface::cross;
+use outline::Outline;
+use rayon::prelude::*;
+use studio::Studio;
+
+/// A ray may be split or bent this often.
+const DEPTH: u8 = 8;
+/// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
+const FAINT: [f32; 2] = [0.004, 0.03];
+/// From this split on, what is reflected outside is the surroundings only.
+const COARSE_DEPTH: u8 = 2;
+/// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
+const BRIGHTEST: f32 = 6.0;
+/// Light from the walls of the studio, as a part of the key light.
+const FILL: f32 = 0.3;
+/// The sky of a bright studio, relative to that of the dark one in which smoke is shown.
+const BRIGHT_SKY: f32 = 2.4;
+/// Depth at which water has its colour where the settings leave it open, in domain sizes.
+const DEFAULT_DEPTH: f32 = 0.6;
+/// Colour of the domain's outline.
+const LINE: [f32; 3] = [0.16, 0.22, 0.28];
+
+/// Draw water.
+pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
+    let camera = Camera::new(&settings.camera, settings.size, scene.grid);
+    let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
+    let stage = Scene::new(scene, settings, &camera);
+    let floor = stage.surfaces.ground.map(|y| FloorLight::new(&stage, y, low, high));
+    let outline = settings.water.outline.then(|| Outline::new(&camera, low, high));
+    let line = linear(LINE);
+
+    let [width, height] = camera.size;
+    let samples = settings.samples.max(1);
+    let mut image = Image::new(width, height);
+    image.pixels.par_chunks_mut(3 * width as usize).enumerate().for_each(|(y, row)| {
+        let y = y as u32;
+        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
+            let x = x as u32;
+            let noise = [hash01(x, y, 1), hash01(x, y, 2)];
+            let (mut light, mut nearest) = (Vec3A::ZERO, f32::INFINITY);
+            for sample in 0..samples {
+                let part = [(sample as f32 + 0.5) / samples as f32, (0.5 + 0.618_034 * sample as f32).fract()];
+                let ray = camera.ray(x as f32 + part[0], y as f32 + part[1]);
+                let (seen, distance) = stage.look(ray, floor.as_ref(), Place { sample, noise });
+                light += seen.min(Vec3A::splat(BRIGHTEST)) / samples as f32;
+                nearest = nearest.min(distance);
+            }
+            if let Some(outline) = &outline {
+                light = light.lerp(line, outline.opacity(x, y, nearest));
+            }
+            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x, y));
+        }
+    });
+    image
+}
+
+/// Everything that a ray may meet.
+pub struct Scene {
+    water: Solids,
+    surfaces: Surfaces,
+    studio: Studio,
+    /// Absorption by colour, 1/m.
+    absorption: Vec3A,
+    /// Scattering, 1/m, and the light that it sends to the viewer.
+    haze: f32,
+    haze_light: Vec3A,
+    refraction: f32,
+    /// Distance that keeps a ray from meeting the surface that it leaves, m.
+    skin: f32,
+    /// Water this near to the floor lies on it, m.
+    on_floor: f32,
+}
+
+/// A ray on its way.
+#[derive(Clone, Copy)]
+struct Path {
+    ray: Ray,
+    /// What is left of its light.
+    weight: Vec3A,
+    in_water: bool,
+    depth: u8,
+}
+
+/// What a ray meets first.
+enum Target {
+    Solid(Hit),
+    Water(Hit),
+    /// Dry, or through water that lies on it.
+    Floor,
+    Surroundings,
+}
+
+impl Scene {
+    fn new(scene: &WaterScene, settings: &RenderSettings, camera: &Camera) -> Self {
+        let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
+        let mut surfaces = Surfaces::new(Solids::new(scene.surfaces), settings, low, high);
+        surfaces.sky *= BRIGHT_SKY;
+        let look = &settings.water;
+        let depth = look.depth.unwrap_or(DEFAULT_DEPTH * surfaces.reach);
+        let colour = linear(look.colour).max(Vec3A::splat(1e-4));
+        let arriving = surfaces.sky * SKY_MEAN + 0.5 * DIFFUSE * surfaces.key.light;
+        let dx = scene.grid.dx as f32;
+        Self {
+            water: Solids::of_liquid(scene.water, scene.grid),
+            studio: Studio::new(look, &surfaces.key, &surfaces.rim, camera.forward(), [low, high]),
+            absorption: Vec3A::from(colour.to_array().map(|c| -c.ln() / depth)),
+            haze: -(1.0 - look.haze).max(1e-4).ln() / depth,
+            haze_light: arriving * colour,
+            refraction: look.refraction,
+            skin: 2e-3 * dx,
+            on_floor: 0.02 * dx,
+            surfaces,
+        }
+    }
+
+    /// Light along a ray from the camera, and the distance of what it meets first.
+    fn look(&self, ray: Ray, floor: Option<&FloorLight>, place: Place) -> (Vec3A, f32) {
+        let mut light = Vec3A::ZERO;
+        let mut nearest = None;
+        let mut paths = vec![Path { ray, weight: Vec3A::ONE, in_water: false, depth: 0 }];
+        while let Some(Path { ray, mut weight, in_water, depth }) = paths.pop() {
+            let (target, distance) = self.meet(&ray, in_water, depth);
+            nearest.get_or_insert(distance);
+            if in_water && distance < f32::INFINITY {
+                let clear = (-self.haze * distance).exp();
+                light += weight * self.haze_light * (1.0 - clear);
+                weight *= clear * self.transmitted(distance);
+            }
+            let point = ray.at(distance);
+            match target {
+                Target::Solid(hit) => {
+                    let arriving = |start| self.arriving(start, in_water);
+                    light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
+                }
+                Target::Floor => light += weight * self.floor(point, in_water, floor, place),
+                Target::Surroundings if depth == 0 => light += weight * self.studio.backdrop(ray.direction),
+                Target::Surroundings => light += weight * self.studio.sky(ray.direction),
+                Target::Water(hit) => {
+                    let crossing = cross(&ray, &hit, self.refraction);
+                    let entering = hit.face_normal.dot(ray.direction) < 0.0;
+                    let faint = FAINT[usize::from(depth > 0)];
+                    let mut go_on = |direction: Vec3A, weight: Vec3A, in_water: bool| {
+                        if weight.max_element() > faint && depth < DEPTH {
+                            let side = hit.face_normal * direction.dot(hit.face_normal).signum();
+                            let ray = Ray { origin: point + self.skin * side, direction };
+                            paths.push(Path { ray, weight, in_water, depth: depth + 1 });
+                        }
+                    };
+                    if let Some(direction) = crossing.refracted {
+                        go_on(direction, weight * (1.0 - crossing.reflectance), entering);
+                    }
+                    go_on(crossing.reflected, weight * crossing.reflectance, !entering);
+                }
+            }
+        }
+        (light, nearest.unwrap_or(f32::INFINITY))
+    }
+
+    fn meet(&self, ray: &Ray, in_water: bool, depth: u8) -> (Target, f32) {
+        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
+        let ground = ground.unwrap_or(f32::INFINITY);
+        let coarse = !in_water && depth > COARSE_DEPTH;
+        let water = if coarse { None } else { self.water.nearest(ray, ground + self.on_floor) };
+        let limit = water.map_or(ground, |hit| hit.t.min(ground));
+        match (self.surfaces.solids.nearest(ray, limit), water) {
+            (Some(hit), _) => (Target::Solid(hit), hit.t),
+            // The lower face of water that lies on the floor is the floor.
+            (None, Some(hit)) if hit.t < ground && !(hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t))) => {
+                (Target::Water(hit), hit.t)
+            }
+            _ if ground < f32::INFINITY => (Target::Floor, ground),
+            (None, Some(hit)) => (Target::Water(hit), hit.t),
+            _ => (Target::Surroundings, f32::INFINITY),
+        }
+    }
+
+    fn is_on_floor(&self, point: Vec3A) -> bool {
+        self.surfaces.ground.is_some_and(|y| (point.y - y).abs() < self.on_floor)
+    }
+
+    /// What is left of light after a distance in the water.
+    fn transmitted(&self, distance: f32) -> Vec3A {
+        Vec3A::from((self.absorption * -distance).to_array().map(f32::exp))
+    }
+
+    /// What the water lets through to a point in it, or that it shadows.
+    fn arriving(&self, point: Vec3A, in_water: bool) -> Arriving {
+        let through = |direction: Vec3A| {
+            let hit = self.water.nearest(&Ray { origin: point, direction }, f32::INFINITY);
+            match hit {
+                Some(hit) if in_water => self.transmitted(hit.t),
+                // Some water between: its surface turns part of the light away.
+                Some(_) => Vec3A::splat(0.92),
+                None => Vec3A::ONE,
+            }
+        };
+        let sky = if in_water { through(Vec3A::Y) } else { Vec3A::ONE };
+        Arriving { key: through(self.surfaces.key.toward), sky }
+    }
+
+    /// Light of the floor.
+    fn floor(&self, point: Vec3A, in_water: bool, lit: Option<&FloorLight>, place: Place) -> Vec3A {
+        let start = point + self.surfaces.skin * Vec3A::Y;
+        let key_light = DIFFUSE * self.surfaces.key.light * self.surfaces.key.toward.y.max(0.05);
+        let full_sky = self.surfaces.sky * SKY_MEAN;
+        let mut sky = self.surfaces.sky_near_ground(start, place);
+        if in_water {
+            let up = self.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY);
+            sky *= up.map_or(Vec3A::ONE, |hit| self.transmitted(hit.t));
+        }
+        let key = lit.map_or(Vec3A::ONE, |lit| lit.at(point));
+        // Light from the walls of the studio keeps shadows from going black.
+        let fill = FILL * key_light * key.clamp(Vec3A::splat(0.35), Vec3A::ONE);
+        self.studio.floor(point, (key_light * key + sky + fill) / (key_light + full_sky + FILL * key_light))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Surface;
+    use bathtub_engine::geometry::{Pose, Shape, TriMesh};
+    use bathtub_engine::grid::Grid;
+    use glam::{DQuat, DVec3};
+
+    /// The lower 0.6 m of a cubic metre as one block of water.
+    fn block() -> TriMesh {
+        let pose = Pose { position: DVec3::new(0.5, 0.3, 0.5), rotation: DQuat::IDENTITY };
+        Shape::Box { size: DVec3::new(1.0, 0.6, 1.0) }.surface(1.0).posed(&pose)
+    }
+
+    fn ball() -> Vec<Surface> {
+        let pose = Pose { position: DVec3::new(0.5, 0.25, 0.5), rotation: DQuat::IDENTITY };
+        let mesh = Shape::Sphere { radius: 0.2 }.surface(0.05).posed(&pose);
+        vec![Surface { name: "ball".into(), mesh, moves: false }]
+    }
+
+    const SIZE: usize = 144;
+
+    /// The picture from a metre and a half before the front, level with the middle of the water.
+    fn picture(water: &TriMesh, surfaces: &[Surface]) -> Image {
+        let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
+        let mut settings =
+            RenderSettings { size: Some([SIZE as u32; 2]), solids: vec![[0.9, 0.2, 0.1]], ..Default::default() };
+        settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
+        settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
+        render(&WaterScene { grid: &grid, surfaces, water }, &settings)
+    }
+
+    fn pixel(image: &Image, x: usize, y: usize) -> [i32; 3] {
+        [0, 1, 2].map(|c| i32::from(image.pixels[3 * (x + image.width as usize * y) + c]))
+    }
+
+    #[test]
+    fn the_same_pixels_on_any_number_of_threads() {
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| picture(&block(), &ball()))
+        };
+        assert_eq!(on(1), on(2));
+    }
+
+    #[test]
+    fn water_takes_red_from_what_is_seen_through_it() {
+        let [dry, wet] =
+            [TriMesh::default(), block()].map(|water| pixel(&picture(&water, &[]), SIZE / 2, SIZE / 2 + 12));
+        assert!((dry[0] - dry[2]).abs() < 20, "{dry:?}");
+        assert!(wet[2] > wet[0] + 40, "{wet:?}");
+    }
+
+    /// Through a plane face, what is 0.5 m behind it seems to be 0.5/1.333 m behind it: 2.0/1.875 times as wide from here.
+    #[test]
+    fn a_solid_shows_through_the_water_and_looks_nearer() {
+        let width = |water: &TriMesh| {
+            let [with, without] = [&ball()[..], &[]].map(|surfaces| picture(water, surfaces));
+            let differs = |x: &usize| {
+                let (p, q) = (pixel(&with, *x, SIZE / 2 + 6), pixel(&without, *x, SIZE / 2 + 6));
+                (0..3).any(|c| p[c].abs_diff(q[c]) > 12)
+            };
+            (SIZE / 4..3 * SIZE / 4).filter(differs).count() as f32
+        };
+        let ratio = width(&block()) / width(&TriMesh::default());
+        assert!((ratio - 2.0 / 1.875).abs() < 0.035, "{ratio}");
+    }
+}

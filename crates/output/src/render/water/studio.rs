@@ -1,0 +1,117 @@
+//! What surrounds the water: a pale floor that runs into the horizon, a sky, and the lights as soft boxes in it.
+//!
+//! Water shows little of its own; it shows this. The soft boxes give the bright, clearly bounded reflections by which the eye reads the
+//! shape of a surface, and faint tiles on the floor make refraction visible.
+
+use super::super::colour::linear;
+use super::super::settings::WaterLook;
+use super::super::shade::Lamp;
+use crate::surface::smoothstep;
+use glam::Vec3A;
+
+/// Half widths of the key light's and the rim light's box, as tangents of angles.
+const KEY_BOX: [f32; 2] = [0.42, 0.26];
+const RIM_BOX: [f32; 2] = [0.55, 0.16];
+/// A window across from the camera, whose reflection runs over every wave: height as a tangent, half widths, and brightness.
+const WINDOW_HEIGHT: f32 = 0.85;
+const WINDOW: [f32; 2] = [0.75, 0.22];
+const WINDOW_LIGHT: f32 = 1.9;
+/// Brightness of floor and sky in full light: the tone curve makes this near white.
+pub const WHITE: f32 = 1.55;
+/// Brightness of a box, relative to the light's strength.
+const BOX_LIGHT: f32 = 1.6;
+/// Width of a box's soft edge.
+const EDGE: f32 = 0.06;
+/// Tiles along the domain's longest side, half the width of their joints as part of a tile, and how dark joints are.
+const TILES: f32 = 8.0;
+const JOINT: f32 = 0.022;
+const JOINT_SHADE: f32 = 0.80;
+/// Distances from the middle, in domain sizes, between which the floor runs into the horizon.
+const HORIZON: [f32; 2] = [0.9, 4.0];
+
+#[derive(Clone, Copy, Debug)]
+pub struct Studio {
+    horizon: Vec3A,
+    zenith: Vec3A,
+    floor: Vec3A,
+    boxes: [SoftBox; 3],
+    /// Middle of the domain on the floor.
+    middle: Vec3A,
+    /// Largest side of the domain, m.
+    reach: f32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SoftBox {
+    toward: Vec3A,
+    /// Across, each divided by the box's half width.
+    across: [Vec3A; 2],
+    half: [f32; 2],
+    light: Vec3A,
+}
+
+impl SoftBox {
+    fn new(toward: Vec3A, half: [f32; 2], light: Vec3A) -> Self {
+        let level = Vec3A::Y.cross(toward).try_normalize().unwrap_or(Vec3A::X);
+        Self { toward, across: [level, toward.cross(level)], half, light }
+    }
+
+    fn seen(&self, direction: Vec3A) -> Vec3A {
+        let along = direction.dot(self.toward);
+        if along <= 0.0 {
+            return Vec3A::ZERO;
+        }
+        let inside = |n: usize| {
+            let off = (direction.dot(self.across[n]) / along).abs();
+            smoothstep([self.half[n] + EDGE, self.half[n] - EDGE], off)
+        };
+        self.light * (inside(0) * inside(1))
+    }
+}
+
+impl Studio {
+    pub fn new(look: &WaterLook, key: &Lamp, rim: &Lamp, forward: Vec3A, [low, high]: [Vec3A; 2]) -> Self {
+        let ahead = forward.with_y(0.0).try_normalize().unwrap_or(Vec3A::NEG_Z);
+        let window = (ahead + WINDOW_HEIGHT * Vec3A::Y).normalize();
+        Self {
+            horizon: WHITE * linear(look.horizon),
+            zenith: WHITE * linear(look.zenith),
+            floor: WHITE * linear(look.floor),
+            boxes: [
+                SoftBox::new(key.toward, KEY_BOX, BOX_LIGHT * key.light),
+                SoftBox::new(rim.toward, RIM_BOX, BOX_LIGHT * rim.light),
+                SoftBox::new(window, WINDOW, Vec3A::splat(WINDOW_LIGHT)),
+            ],
+            middle: (0.5 * (low + high)).with_y(low.y),
+            reach: (high - low).max_element(),
+        }
+    }
+
+    /// Light from far away.
+    pub fn sky(&self, direction: Vec3A) -> Vec3A {
+        let boxes = self.boxes.iter().map(|b| b.seen(direction)).sum::<Vec3A>();
+        self.backdrop(direction) + boxes
+    }
+
+    /// The same without the lights: what the camera itself sees behind everything.
+    pub fn backdrop(&self, direction: Vec3A) -> Vec3A {
+        let up = direction.y;
+        let blend = smoothstep([0.0, 0.85], up);
+        let below = 1.0 - 0.25 * smoothstep([0.0, -0.6], up);
+        self.horizon.lerp(self.zenith, blend) * below
+    }
+
+    /// The floor at a point where `arriving` of the open floor's light arrives.
+    pub fn floor(&self, point: Vec3A, arriving: Vec3A) -> Vec3A {
+        let away = (point - self.middle) / self.reach;
+        let distance = away.length();
+        let tile = |c: f32| {
+            let from_joint = 0.5 - ((TILES * c).rem_euclid(1.0) - 0.5).abs();
+            smoothstep([0.4 * JOINT, JOINT], from_joint)
+        };
+        let tiles = tile(away.x).min(tile(away.z));
+        let near = 1.0 - smoothstep([0.5, 1.6], distance);
+        let albedo = self.floor * (1.0 - near * (1.0 - JOINT_SHADE) * (1.0 - tiles));
+        (albedo * arriving).lerp(self.horizon, smoothstep(HORIZON, distance))
+    }
+}

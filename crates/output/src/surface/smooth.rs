@@ -1,0 +1,179 @@
+//! Particles' bumps taken off the surface, and the normals of the result.
+//!
+//! Let G be some passes of a vertex towards the mean of its neighbours. G alone would also shrink whatever is curved, so
+//! the surface becomes G p + G(p − G p): what G took away is smoothed itself and given back, which removes noise as G does, 1 − (1 − g)²
+//! in place of g, and keeps slow bends, 1 − (1 − g)² ≈ 1 for g ≈ 1 (Vollmer, Mencl and Müller 1999 correct the
+//! shrinkage in the same spirit). A vertex moves no farther than a part of a cell, and only where the liquid is a large
+//! body: spray and thin sheets keep the shape that their particles give them.
+//!
+//! Vertices on the sides of the box stay on them. The edge between a side and the free surface belongs to the
+//! free surface: it takes no part of what goes on in the side's plane.
+
+use super::density::{Bulk, smoothstep};
+use bathtub_engine::geometry::TriMesh;
+use bathtub_engine::grid::Grid;
+use glam::DVec3;
+use rayon::prelude::*;
+
+/// Passes of one G: smooths over about 1.7 cells.
+const PASSES: usize = 36;
+/// How far a vertex goes towards its neighbours' mean in a pass.
+const STEP: f64 = 0.5;
+/// Farthest that a vertex may move, cells.
+const FARTHEST: f64 = 0.4;
+/// Bulk density (see `Density::bulk`) below which nothing moves, and above which everything may.
+const LARGE_BODY: [f32; 2] = [0.12, 0.34];
+/// Passes over the normals.
+const NORMAL_PASSES: usize = 4;
+/// Vertices nearer to a side of the box than this belong to it, cells.
+const ON_SIDE: f64 = 1e-3;
+/// Vertices handed to a thread at once.
+const CHUNK: usize = 1 << 12;
+
+/// Move the vertices of a surface made by `marching::extract`.
+pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
+    let sides = Sides::new(grid);
+    let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
+    let neighbours = Neighbours::new(mesh, &marks);
+    let freedom: Vec<f64> = mesh.vertices.par_iter().map(|&v| f64::from(smoothstep(LARGE_BODY, bulk.at(v)))).collect();
+
+    let relax = |mut values: Vec<DVec3>| {
+        let mut next = values.clone();
+        for _ in 0..PASSES {
+            next.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, next)| {
+                for (n, new) in next.iter_mut().enumerate() {
+                    let v = n + chunk * CHUNK;
+                    let toward = neighbours.mean(v, &values) - values[v];
+                    *new = values[v] + STEP * freedom[v] * sides.along(marks[v], toward);
+                }
+            });
+            std::mem::swap(&mut values, &mut next);
+        }
+        values
+    };
+    let smoothed = relax(mesh.vertices.clone());
+    let taken: Vec<DVec3> = mesh.vertices.iter().zip(&smoothed).map(|(p, q)| *p - *q).collect();
+    let given = relax(taken);
+    let limit = FARTHEST * grid.dx;
+    let (low, high) = (grid.origin, grid.upper());
+    mesh.vertices.par_iter_mut().zip(smoothed).zip(given).zip(&marks).for_each(|(((vertex, q), r), &mark)| {
+        let moved = sides.along(mark, q + r - *vertex);
+        *vertex = (*vertex + moved.clamp_length_max(limit)).clamp(low, high);
+    });
+}
+
+/// A unit normal for each vertex of a liquid's surface, from the triangles of the free surface around it (weighted by area)
+/// and slightly smoothed; where all triangles around lie in a side of the box, the side's. Triangles in a side are plane:
+/// draw them with their own normal, see [`is_on_side`].
+pub fn vertex_normals(mesh: &TriMesh, grid: &Grid) -> Vec<DVec3> {
+    let sides = Sides::new(grid);
+    let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
+    let mut free = vec![DVec3::ZERO; mesh.vertices.len()];
+    let mut flat = free.clone();
+    for t in &mesh.triangles {
+        let [a, b, c] = t.map(|v| mesh.vertices[v as usize]);
+        let area = (b - a).cross(c - a);
+        let sums = if in_side(t, &marks) { &mut flat } else { &mut free };
+        t.iter().for_each(|&v| sums[v as usize] += area);
+    }
+    let neighbours = Neighbours::new(mesh, &marks);
+    let unit = |n: DVec3| n.try_normalize();
+    let mut normals: Vec<DVec3> =
+        free.iter().zip(&flat).map(|(&n, &m)| unit(n).or(unit(m)).unwrap_or(DVec3::Y)).collect();
+    for _ in 0..NORMAL_PASSES {
+        let mean = |v: usize| {
+            let toward = neighbours.mean(v, &normals) - normals[v];
+            // A neighbour beyond a sharp edge, as on spray, must not turn the normal.
+            let gentle = (1.0 - toward.length()).max(0.0);
+            unit(normals[v] + STEP * gentle * toward).unwrap_or(normals[v])
+        };
+        normals = (0..normals.len()).into_par_iter().with_min_len(CHUNK).map(mean).collect();
+    }
+    normals
+}
+
+/// Whether each triangle of a liquid's surface lies in a side of the box.
+pub fn is_on_side(mesh: &TriMesh, grid: &Grid) -> Vec<bool> {
+    let sides = Sides::new(grid);
+    let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
+    mesh.triangles.iter().map(|t| in_side(t, &marks)).collect()
+}
+
+fn in_side(&[a, b, c]: &[u32; 3], marks: &[u8]) -> bool {
+    marks[a as usize] & marks[b as usize] & marks[c as usize] != 0
+}
+
+/// The six sides of the box.
+struct Sides {
+    low: DVec3,
+    high: DVec3,
+    tolerance: f64,
+}
+
+impl Sides {
+    fn new(grid: &Grid) -> Self {
+        Self { low: grid.origin, high: grid.upper(), tolerance: ON_SIDE * grid.dx }
+    }
+
+    /// A bit for each side that a point lies on.
+    fn of(&self, point: DVec3) -> u8 {
+        let near = |a: DVec3, b: DVec3| (a - b).abs().cmple(DVec3::splat(self.tolerance)).bitmask() as u8;
+        near(point, self.low) | near(point, self.high) << 3
+    }
+
+    /// The part of a movement that stays on the sides of `mark`.
+    fn along(&self, mark: u8, movement: DVec3) -> DVec3 {
+        if mark == 0 {
+            return movement;
+        }
+        let fixed = mark | mark >> 3;
+        DVec3::from([0, 1, 2].map(|a| if fixed >> a & 1 == 1 { 0.0 } else { movement[a] }))
+    }
+}
+
+/// The vertices around each vertex, one after another.
+struct Neighbours {
+    start: Vec<u32>,
+    of: Vec<u32>,
+}
+
+impl Neighbours {
+    /// Each edge of a closed mesh is passed once in each direction: vertex a has b where a triangle passes a → b.
+    /// Vertices of the free surface have neighbours in it only.
+    fn new(mesh: &TriMesh, marks: &[u8]) -> Self {
+        let mut is_free = vec![false; mesh.vertices.len()];
+        for t in mesh.triangles.iter().filter(|t| !in_side(t, marks)) {
+            t.iter().for_each(|&v| is_free[v as usize] = true);
+        }
+        // An edge between free surface and side is passed by the free surface in one direction only: count both.
+        let passes = |t: &[u32; 3]| {
+            let free = !in_side(t, marks);
+            let [a, b, c] = *t;
+            [(a, b), (b, a), (b, c), (c, b), (c, a), (a, c)].map(|pass| (pass, free))
+        };
+        let wanted = |((a, _), free): &((u32, u32), bool)| *free || !is_free[*a as usize];
+        let mut start = vec![0u32; mesh.vertices.len() + 1];
+        for ((a, _), _) in mesh.triangles.iter().flat_map(passes).filter(wanted) {
+            start[a as usize + 1] += 1;
+        }
+        (1..start.len()).for_each(|n| start[n] += start[n - 1]);
+        let mut next = start.clone();
+        let mut of = vec![0; start[start.len() - 1] as usize];
+        for ((a, b), _) in mesh.triangles.iter().flat_map(passes).filter(wanted) {
+            let slot = &mut next[a as usize];
+            of[*slot as usize] = b;
+            *slot += 1;
+        }
+        Self { start, of }
+    }
+
+    /// Mean over the neighbours, weighted by the number of triangles shared with them: at the border of the free surface, a neighbour within
+    /// counts twice as much as one along the border, as if the surface went on beyond the side as its mirror image.
+    fn mean(&self, vertex: usize, values: &[DVec3]) -> DVec3 {
+        let around = &self.of[self.start[vertex] as usize..self.start[vertex + 1] as usize];
+        if around.is_empty() {
+            return values[vertex];
+        }
+        around.iter().map(|&n| values[n as usize]).sum::<DVec3>() / around.len() as f64
+    }
+}
