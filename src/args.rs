@@ -163,7 +163,7 @@ pub struct BenchArgs {
     /// Runs of each case; the median counts.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: u32,
-    /// Another program that solves the standard problem, run in turn with ours: for `smoke` a script for Blender.
+    /// Another program that solves the standard problem, run in turn with ours: for `smoke` and `water` a script for Blender.
     #[arg(long, value_name = "PROGRAM")]
     pub peer: Option<PathBuf>,
     /// Number of threads; all processors by default.

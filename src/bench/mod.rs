@@ -2,6 +2,7 @@
 
 mod pressure;
 mod smoke;
+mod water;
 
 use crate::args::BenchArgs;
 use crate::exit::{Exit, Failure};
@@ -29,6 +30,11 @@ pub const ALL: &[Bench] = &[
         name: "smoke",
         summary: "a step of smoke around a ball and each of its stages, beside Blender's",
         run: smoke::run,
+    },
+    Bench {
+        name: "water",
+        summary: "frames of a dam break and of a column over a ball, and each stage of a step, beside Blender's",
+        run: water::run,
     },
 ];
 

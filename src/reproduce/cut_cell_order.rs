@@ -37,7 +37,7 @@ fn run(size: Size) -> Result<Report, Failure> {
         reference: Values(keys.into_iter().zip(REFERENCE_ORDERS).collect()),
         ours: Values(keys.into_iter().zip(orders).collect()),
     });
-    Ok(Report { name: EXPERIMENT.name, claims: claims(&errors), rows, plot: Some(plot(&errors)) })
+    Ok(Report { name: EXPERIMENT.name, claims: claims(&errors), rows, plot: Some(plot(&errors)), picture: None })
 }
 
 /// Over all refinements at once, as single ones scatter with how the circle meets the grid.

@@ -1,9 +1,12 @@
 //! `bathtub reproduce`: experiments whose results are known, ours beside the reference's.
 
 mod cut_cell_order;
+mod martin_moyce;
+mod panels;
 mod plot;
 mod taylor_green;
 
+pub use panels::Panels;
 pub use plot::Plot;
 
 use crate::args::ReproduceArgs;
@@ -32,7 +35,7 @@ pub enum Size {
 }
 
 /// Every experiment there is.
-pub const ALL: &[Experiment] = &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT];
+pub const ALL: &[Experiment] = &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT, martin_moyce::EXPERIMENT];
 
 /// What an experiment found.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -43,9 +46,12 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// What the reference claims.
     pub claims: Vec<Claim>,
-    /// The picture of it.
+    /// The table as a diagram.
     #[serde(skip)]
     pub plot: Option<Plot>,
+    /// What it looks like.
+    #[serde(skip)]
+    pub picture: Option<Panels>,
 }
 
 /// One case: the reference's values and ours.
@@ -90,17 +96,19 @@ pub fn reproduce(args: &ReproduceArgs, all: &[Experiment]) -> Result<Exit, Failu
     let unknown = || Failure::new(Exit::Usage, format!("there is no experiment \"{name}\"; there are: {}", known()));
     let experiment = all.iter().find(|e| e.name == name).ok_or_else(unknown)?;
     let report = (experiment.run)(if args.full { Size::Full } else { Size::Quick })?;
-    let picture = match &report.plot {
-        Some(plot) => Some(plot.write(Path::new("out/reproduce"), report.name)?),
-        None => None,
-    };
+    let directory = Path::new("out/reproduce");
+    let mut drawn = Vec::new();
+    if let Some(plot) = &report.plot {
+        drawn.push(("plot", plot.write(directory, report.name)?));
+    }
+    if let Some(picture) = &report.picture {
+        drawn.push(("picture", picture.write(directory, &format!("{}-picture", report.name))?));
+    }
     if args.json {
         say(&serde_json::to_string(&report).expect("a report always encodes"));
     } else {
         say(&table(&report));
-        if let Some(path) = picture {
-            say(&format!("plot: {}", path.display()));
-        }
+        drawn.iter().for_each(|(what, path)| say(&format!("{what}: {}", path.display())));
     }
     let holds = report.claims.iter().all(|claim| claim.holds);
     Ok(if holds { Exit::Ok } else { Exit::ClaimFailed })
@@ -169,7 +177,7 @@ mod tests {
         };
         let rows: Vec<Row> = values.iter().enumerate().map(row).collect();
         let claims = vec![Claim { claim: format!("{steps} values halve"), holds: size == Size::Quick }];
-        Ok(Report { name: "halving", rows, claims, plot: None })
+        Ok(Report { name: "halving", rows, claims, plot: None, picture: None })
     }
 
     const EXPERIMENTS: &[Experiment] = &[Experiment { name: "halving", summary: "halves", run: halving }];

@@ -46,7 +46,7 @@ pub enum Scale {
     LogarithmicAtPoints,
 }
 
-/// A curve with marks at its points, named at its right end.
+/// A curve, named at its right end; with marks at its points, if these are few.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// What it is.
@@ -67,19 +67,21 @@ pub struct Guide {
 }
 
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Marked, Marked>>;
-type Drawn = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 const SIZE: (u32, u32) = (880, 560);
-const FONT: &str = "sans-serif";
+pub(super) const FONT: &str = "sans-serif";
+/// A curve of more points has no marks.
+const MOST_MARKS: usize = 12;
 /// Room for the names of the curves, pixels.
 const NAMES: u32 = 190;
 /// Least distance between two names, pixels.
 const LINE: i32 = 19;
-const INK: RGBColor = RGBColor(40, 44, 52);
-const GREY: RGBColor = RGBColor(140, 146, 156);
-const PALE: RGBColor = RGBColor(228, 231, 236);
+pub(super) const INK: RGBColor = RGBColor(40, 44, 52);
+pub(super) const GREY: RGBColor = RGBColor(140, 146, 156);
+pub(super) const PALE: RGBColor = RGBColor(228, 231, 236);
 /// Okabe & Ito's colours, which all kinds of colour vision tell apart.
-const COLOURS: [RGBColor; 6] = [
+pub(super) const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
     RGBColor(0, 158, 115),
@@ -91,12 +93,7 @@ const COLOURS: [RGBColor; 6] = [
 impl Plot {
     /// Write `directory/name.svg`.
     pub fn write(&self, directory: &Path, name: &str) -> Result<PathBuf, Failure> {
-        std::fs::create_dir_all(directory).map_err(FileError::new("create", directory))?;
-        let path = directory.join(format!("{name}.svg"));
-        let mut text = String::new();
-        self.draw(&mut text).map_err(|error| Failure::new(Exit::Internal, format!("cannot draw the plot: {error}")))?;
-        bathtub_output::atomic::write_bytes(&path, text.as_bytes())?;
-        Ok(path)
+        write_svg(directory, name, |text| self.draw(text))
     }
 
     fn draw(&self, text: &mut String) -> Drawn {
@@ -137,19 +134,21 @@ impl Plot {
             let drawable = |points: &[(f64, f64)]| points.iter().copied().filter(|p| self.drawable(p)).collect();
             let (points, reference): (Vec<_>, Vec<_>) = (drawable(&series.points), drawable(&series.reference));
             chart.draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))?;
-            chart.draw_series(points.into_iter().map(|p| Circle::new(p, 4, colour.filled())))?;
+            let marked = if points.len() > MOST_MARKS { Vec::new() } else { points };
+            chart.draw_series(marked.into_iter().map(|p| Circle::new(p, 4, colour.filled())))?;
             chart.draw_series(reference.into_iter().map(|p| Circle::new(p, 7, colour.stroke_width(2))))?;
         }
         Ok(())
     }
 
     /// Each curve's name at its right end, moved up or down where two would cover each other.
-    fn names(&self, root: &DrawingArea<SVGBackend, Shift>, chart: &Chart) -> Drawn {
+    fn names<'a>(&'a self, root: &DrawingArea<SVGBackend, Shift>, chart: &Chart) -> Drawn {
         let last = |points: &[(f64, f64)]| {
             let drawable = points.iter().filter(|p| self.drawable(p));
             drawable.copied().max_by(|a, b| a.0.total_cmp(&b.0))
         };
-        let curves = self.coloured().map(|(series, colour)| (&series.points[..], &series.name, colour));
+        let curve = |series: &'a Series| if series.points.is_empty() { &series.reference } else { &series.points };
+        let curves = self.coloured().map(|(series, colour)| (&curve(series)[..], &series.name, colour));
         let guides = self.guides.iter().map(|guide| (&guide.ends[..], &guide.name, GREY));
         let mut labels: Vec<(i32, &String, RGBColor)> = curves
             .chain(guides)
@@ -202,6 +201,20 @@ impl Plot {
         };
         Marked { range, marks, logarithmic: true }
     }
+}
+
+/// Write `directory/name.svg` as `draw` draws it.
+pub(super) fn write_svg(
+    directory: &Path,
+    name: &str,
+    draw: impl FnOnce(&mut String) -> Drawn,
+) -> Result<PathBuf, Failure> {
+    std::fs::create_dir_all(directory).map_err(FileError::new("create", directory))?;
+    let path = directory.join(format!("{name}.svg"));
+    let mut text = String::new();
+    draw(&mut text).map_err(|error| Failure::new(Exit::Internal, format!("cannot draw {name}: {error}")))?;
+    bathtub_output::atomic::write_bytes(&path, text.as_bytes())?;
+    Ok(path)
 }
 
 /// About six multiples of 1, 2 or 5 times a power of ten.

@@ -42,7 +42,7 @@ fn run(size: Size) -> Result<Report, Failure> {
         series,
         guides: Vec::new(),
     };
-    Ok(Report { name: EXPERIMENT.name, rows, claims, plot: Some(plot) })
+    Ok(Report { name: EXPERIMENT.name, rows, claims, plot: Some(plot), picture: None })
 }
 
 /// What the reference says about a scheme: cells along a side, energy kept after ½ s and 1 s.

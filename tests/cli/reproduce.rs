@@ -7,14 +7,16 @@ fn experiments_are_listed() {
     let place = Place::new();
     let list = place.bathtub(&["reproduce"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["taylor-green", "cut-cell-order"]);
-    place.bathtub(&["reproduce", "taylor"]).refuses(2, &["no experiment \"taylor\"", "taylor-green, cut-cell-order"]);
+    assert_eq!(names, ["taylor-green", "cut-cell-order", "martin-moyce"]);
+    place
+        .bathtub(&["reproduce", "taylor"])
+        .refuses(2, &["no experiment \"taylor\"", "taylor-green, cut-cell-order, martin-moyce"]);
 }
 
 /// {name, rows: [{case, reference: {…}, ours: {…}}], claims: [{claim, holds}]}, and a plot.
 #[test]
 fn an_experiment_is_one_json_object_and_a_plot() {
-    for (name, cases, claims) in [("cut-cell-order", 4, 5), ("taylor-green", 9, 12)] {
+    for (name, cases, claims) in [("cut-cell-order", 4, 5), ("taylor-green", 9, 12), ("martin-moyce", 6, 12)] {
         let place = Place::new();
         let answer = place.bathtub(&["reproduce", name, "--json"]);
         let json: serde_json::Value = serde_json::from_str(&answer.succeeds().stdout).unwrap();
@@ -33,6 +35,7 @@ fn an_experiment_is_one_json_object_and_a_plot() {
         }
         let svg = std::fs::read_to_string(place.path(&format!("out/reproduce/{name}.svg"))).unwrap();
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert_eq!(place.path(&format!("out/reproduce/{name}-picture.svg")).is_file(), name == "martin-moyce");
     }
 }
 
@@ -52,6 +55,8 @@ fn benchmarks_are_listed_and_a_missing_peer_is_refused_at_once() {
     let place = Place::new();
     let list = place.bathtub(&["bench"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["pressure", "smoke"]);
-    place.bathtub(&["bench", "smoke", "--peer", "no.py"]).refuses(5, &["peer program no.py: no such file"]);
+    assert_eq!(names, ["pressure", "smoke", "water"]);
+    for name in ["smoke", "water"] {
+        place.bathtub(&["bench", name, "--peer", "no.py"]).refuses(5, &["peer program no.py: no such file"]);
+    }
 }

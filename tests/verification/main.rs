@@ -5,6 +5,7 @@ mod support;
 
 mod advection;
 mod cut_cells;
+mod dam_break;
 mod hydrostatics;
 mod leaks;
 mod redistance;

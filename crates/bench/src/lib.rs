@@ -1,11 +1,14 @@
 //! Measurements of the engine: beside known solutions, the machine's limits and other programs.
 
+mod blender;
 mod error;
 pub mod experiments;
 pub mod machine;
 pub mod pressure;
 pub mod problems;
 pub mod smoke;
+mod timing;
+pub mod water;
 pub mod worlds;
 
 pub use error::BenchError;

@@ -3,18 +3,18 @@
 //! The scene is that of the peer script: a cube of 2 m with open sides, a source of radius 0.3 m low in it, a ball
 //! of radius 0.3 m above; MacCormack advection of velocity and smoke, buoyancy and confinement, pressure residual ÷ 10⁴.
 
-use crate::error::{BenchError, last_line};
+use crate::blender::{self, Kind};
+use crate::error::BenchError;
 use crate::machine;
+use crate::timing::{as_map, median, stages, timed_step};
 use crate::worlds::{fixed, still_air};
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::fluid::smoke::Source;
 use bathtub_engine::geometry::{Pose, Shape};
-use bathtub_engine::report::StepReport;
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 /// Cells along a side of the standard problem.
@@ -95,25 +95,9 @@ pub struct Peer {
     pub speedup: f64,
 }
 
-/// What is kept of a timed step.
-struct Timing {
-    ms: f64,
-    report: StepReport,
-}
-
-/// Frames of the other program, s, and its version.
-#[derive(Clone, Debug, PartialEq)]
-struct PeerRun {
-    frames: Vec<f64>,
-    version: String,
-}
-
 /// Measure; rows come in the order of the cases, the standard one first.
 pub fn run(options: &Options) -> Result<Vec<Row>, BenchError> {
-    // Blender goes on without a word about a script that is not there.
-    if let Some(script) = options.peer.as_deref().filter(|script| !script.is_file()) {
-        return Err(peer_error(script, "no such file"));
-    }
+    blender::check(options.peer.as_deref())?;
     let mut rows = vec![measure(STANDARD, options.runs, options.peer.as_deref())?];
     if options.all {
         for n in [32, 64, 192] {
@@ -163,20 +147,18 @@ pub fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchE
         let mut world = World::new(scene(n));
         setups.push(start.elapsed().as_secs_f64());
         for step in 0..WARM_UP + STEPS {
-            let start = Instant::now();
-            let report = world.step()?;
-            let ms = start.elapsed().as_secs_f64() * 1e3;
+            let timing = timed_step(&mut world)?;
             if step >= WARM_UP {
-                timings.push(Timing { ms, report });
+                timings.push(timing);
             }
         }
         peak_mb = peak_mb.max(machine::peak_mb());
         drop(world);
         if let Some(script) = peer {
-            theirs.push(run_peer(script)?);
+            theirs.push(blender::run(script, Kind::Gas, STANDARD, PEER_FRAMES)?);
         }
     }
-    let step_ms = median(timings.iter().map(|t| t.ms));
+    let step_ms = median(timings.iter().map(|t| t.ms).collect());
     let cells = n.pow(3);
     Ok(Row {
         problem: "smoke around a ball",
@@ -186,9 +168,9 @@ pub fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchE
         steps: timings.len(),
         setup_s: median(setups),
         step_ms,
-        stages_ms: stages(&timings),
+        stages_ms: stages(&timings, median),
         cells_per_s: cells as f64 / (1e-3 * step_ms),
-        iterations: median(timings.iter().map(|t| t.report.solver.iterations as f64)) as usize,
+        iterations: median(timings.iter().map(|t| t.report.solver.iterations as f64).collect()) as usize,
         residual: timings.iter().map(|t| t.report.solver.residual).fold(0.0, f64::max),
         cfl: timings.iter().map(|t| t.report.cfl).fold(0.0, f64::max),
         peak_mb,
@@ -200,22 +182,7 @@ pub fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchE
     })
 }
 
-/// Median milliseconds of each stage in order, then of what is outside the stages.
-fn stages(timings: &[Timing]) -> Vec<(String, f64)> {
-    let names = timings[0].report.stages.iter().map(|(stage, _)| stage.clone());
-    let stage = |(i, name): (usize, String)| (name, median(timings.iter().map(|t| t.report.stages[i].1)));
-    let mut stages: Vec<(String, f64)> = names.enumerate().map(stage).collect();
-    let rest = |t: &Timing| t.ms - t.report.stages.iter().map(|(_, ms)| ms).sum::<f64>();
-    stages.push(("account".into(), median(timings.iter().map(rest))));
-    stages
-}
-
-/// Named numbers as one object, in their order.
-fn as_map<S: Serializer>(values: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(values.iter().map(|(name, value)| (name, value)))
-}
-
-fn compare(theirs: &[PeerRun], step_ms: f64) -> Option<Peer> {
+fn compare(theirs: &[blender::Run], step_ms: f64) -> Option<Peer> {
     let counted = theirs.iter().flat_map(|run| run.frames.iter().skip(PEER_WARM_UP));
     let fastest = counted.copied().min_by(f64::total_cmp)?;
     Some(Peer {
@@ -226,52 +193,16 @@ fn compare(theirs: &[PeerRun], step_ms: f64) -> Option<Peer> {
     })
 }
 
-fn run_peer(script: &Path) -> Result<PeerRun, BenchError> {
-    let mut command = Command::new("blender");
-    command.args(["-b", "--factory-startup", "-P"]).arg(script);
-    command.args(["--", "GAS", &STANDARD.to_string(), &PEER_FRAMES.to_string()]);
-    let output = command.output().map_err(|error| peer_error(script, &format!("cannot start blender: {error}")))?;
-    let run = parse_peer(&String::from_utf8_lossy(&output.stdout));
-    run.ok_or_else(|| peer_error(script, &last_line(&output.stderr)))
-}
-
-fn peer_error(script: &Path, reason: &str) -> BenchError {
-    let wanted = "a script for an installed Blender such as peers/blender_fluid.py";
-    BenchError::Peer { path: script.to_path_buf(), reason: reason.into(), wanted }
-}
-
-/// Lines `BL GAS res 128 frame N S.SSs`, then `BLSUM … version V files N`.
-fn parse_peer(text: &str) -> Option<PeerRun> {
-    let frame = |line: &str| line.strip_prefix("BL GAS ")?.split_whitespace().last()?.strip_suffix('s')?.parse().ok();
-    let frames: Vec<f64> = text.lines().filter_map(frame).collect();
-    let summary = text.lines().find(|line| line.starts_with("BLSUM "))?;
-    let version = summary.split_whitespace().skip_while(|word| *word != "version").nth(1)?.to_string();
-    (frames.len() > PEER_WARM_UP).then_some(PeerRun { frames, version })
-}
-
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = values.into_iter().collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PEER: &str = "Blender 3.4.1\nBL GAS res 128 frame 1 0.44s\nBL GAS res 128 frame 2 3.00s\n\
-        BL GAS res 128 frame 3 3.61s\nBL GAS res 128 frame 4 7.02s\nBL GAS res 128 frame 5 3.50s\n\
-        BLSUM GAS res 128 frames 5 mean(after2) 4.710 s/frame median 3.610 min 3.500 max 7.020 dim (128, 128, 128) \
-        version 3.4.1 files 15\n";
-
     #[test]
     fn the_peers_substep_is_its_fastest_frame_after_two() {
-        let run = parse_peer(PEER).unwrap();
-        assert_eq!(run, PeerRun { frames: vec![0.44, 3.0, 3.61, 7.02, 3.5], version: "3.4.1".into() });
+        let run = blender::Run { frames: vec![0.44, 3.0, 3.61, 7.02, 3.5], version: "3.4.1".into() };
         let peer = compare(&[run.clone(), run], 350.0).unwrap();
         assert_eq!((peer.peer_step_ms, peer.speedup, peer.peer_frames_ms.len()), (3500.0, 10.0, 10));
         assert_eq!(compare(&[], 1.0), None);
-        assert_eq!(parse_peer("BL GAS res 128 frame 1 0.44s\nError: out of memory"), None);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Experiments whose results are known: `bathtub reproduce` shows them, tests check them.
 
 pub mod cut_cell_order;
+pub mod martin_moyce;
 pub mod taylor_green;
