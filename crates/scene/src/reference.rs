@@ -124,8 +124,11 @@ impl Page<'_> {
     }
 }
 
+/// The type behind a reference, which is one of two choices where the value may be left out.
 fn resolve<'a>(root: &'a Json, schema: &'a Json) -> &'a Json {
-    schema["$ref"].as_str().map_or(schema, |reference| definition(root, reference))
+    let branches = schema["anyOf"].as_array().into_iter().flatten();
+    let reference = std::iter::once(schema).chain(branches).find_map(|s| s["$ref"].as_str());
+    reference.map_or(schema, |reference| definition(root, reference))
 }
 
 fn description(schema: &Json) -> String {
