@@ -70,7 +70,7 @@ pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
         ShapeEntry::Torus { major, minor } => 2.0 * (TAU * major / dx) * (TAU * minor / dx),
         ShapeEntry::Mesh(mesh) => meshes.surface(&mesh.path).map_or(0.0, |s| s.triangles.len() as f64),
     };
-    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).sum()
+    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).fold(0.0, |sum, n| sum + n)
 }
 
 /// The scene's obstacles, copies included.

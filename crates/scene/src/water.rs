@@ -187,12 +187,7 @@ fn sources(
     Ok(sources)
 }
 
-fn drains(
-    document: &Document,
-    file: &SceneFile,
-    meshes: &Meshes,
-    setting: &Setting,
-) -> Result<Vec<Drain>, SceneError> {
+fn drains(document: &Document, file: &SceneFile, meshes: &Meshes, setting: &Setting) -> Result<Vec<Drain>, SceneError> {
     check_unique(document, "drain", file.drain.iter().map(|d| &d.name))?;
     let still = Region::of_obstacles(setting.obstacles, false);
     let mut drains = Vec::new();
@@ -237,7 +232,9 @@ fn check_matters(
         Some(true) => format!("\"{name}\" lies entirely inside a solid, where there is no water; move it out"),
         None => {
             let spacing = grid.dx / per_axis as f64;
-            format!("\"{name}\" is too small for a single particle; particles are {spacing:.3e} m apart; make it larger")
+            format!(
+                "\"{name}\" is too small for a single particle; particles are {spacing:.3e} m apart; make it larger"
+            )
         }
     };
     Err(document.error_at(ErrorKind::Scene, place.key, message))
@@ -345,7 +342,12 @@ fn inflows(file: &SceneFile, params: &WaterParams, setting: &Setting) -> Vec<Flo
         for (side, (key, _)) in sides.into_iter().enumerate() {
             let Wall::Inflow { velocity, .. } = setting.walls[axis.index()][side] else { continue };
             let inward = if side == 0 { velocity[axis.index()] } else { -velocity[axis.index()] };
-            flows.push(Flow { key: format!("walls.{key}"), rate: area * inward.max(0.0), start: 0.0, end: f64::INFINITY });
+            flows.push(Flow {
+                key: format!("walls.{key}"),
+                rate: area * inward.max(0.0),
+                start: 0.0,
+                end: f64::INFINITY,
+            });
         }
     }
     flows.retain(|flow| flow.rate > 0.0);
