@@ -76,7 +76,7 @@ fn numbers_of_water_out_of_range() {
         ("[water]\nparticles = 0", ["water.particles: 0 is out of range", "≥ 1"]),
         ("[water]\nflip_ratio = 1.5\ntransfer = \"flip\"", ["water.flip_ratio: 1.5 is out of range", "≤ 1"]),
         ("[water]\nflip_ratio = 0.9", ["s.toml:7:14: water.flip_ratio", "is for transfer = \"flip\""]),
-        ("[water]\ntransfer = \"pic\"", ["s.toml:7:12: water.transfer: unknown value \"pic\"", "`flip`"]),
+        ("[water]\ntransfer = \"pic\"", ["s.toml:7:12: water.transfer: unknown value \"pic\"", "`apic`"]),
         ("[water]\nshake = { amplitude = [1, 0, 0], frequency = -1 }", ["water.shake.frequency: -1 is", "> 0"]),
         ("[water]\nshake = { frequency = 1 }", ["water.shake: missing key `amplitude`", "m/s²"]),
         ("[[liquid]]\nlevel = nan", ["liquid.0.level: nan is not a finite number", ""]),
