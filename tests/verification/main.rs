@@ -6,3 +6,5 @@ mod support;
 mod advection;
 mod cut_cells;
 mod hydrostatics;
+mod leaks;
+mod slip;

@@ -326,8 +326,11 @@ fn volume_error(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -> f64 {
         net -= pushed;
         all += pushed.abs();
     }
-    if all > 0.0 { net.abs() / all } else { 0.0 }
+    net.abs() / all.max(STILL)
 }
+
+/// Flows below this, m/s over one face, are rest: the error of nothing is not worth a number.
+const STILL: f64 = 1e-9;
 
 /// Momentum the pressure gave the fluid, the solids and whatever holds the faces of given velocity,
 /// relative to what was exchanged. Zero to round-off for any `p`, converged or not, because every cut

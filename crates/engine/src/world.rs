@@ -3,6 +3,7 @@
 use crate::coupling::obstacles::{BodyImpulse, Obstacles};
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::{Projected, Projection};
+use crate::fluid::water::extend;
 use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
@@ -147,21 +148,28 @@ impl World {
     /// The fluid as it is at the start, nothing emitted yet.
     pub fn new(params: WorldParams) -> Self {
         let grid = params.grid;
-        let obstacles = Obstacles::new(&params.obstacles, &grid);
+        let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
+        let with_particles = matches!(params.fluid, FluidParams::Water(_));
+        let obstacles = Obstacles::new(&params.obstacles, &grid, first_dt, with_particles);
         let boundary = obstacles.boundary(&grid, params.walls);
         let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
         let mut fluid = Fluid::new(&params.fluid, &grid, &params.walls);
         let keep_out = |from: DVec3, to: DVec3| obstacles.keep_out(&grid, from, to);
-        let mut state = State {
-            time: 0.0,
-            step: 0,
-            frame: 0,
-            velocity: FaceField::new(&grid, 0.0),
-            pressure: CellField::new(&grid, 0.0),
-            fluid: fluid.initial(&grid, &boundary, &keep_out),
-        };
-        boundary.impose(&mut state.velocity);
+        let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
+        let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
+        boundary.impose(&mut velocity);
+        if let Some(water) = content.water() {
+            // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
+            // solve fail, the first step will say so.
+            let step = obstacles.step(&grid, &boundary, 0.0, first_dt);
+            let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
+            projection.set_liquid(&grid, &boundary, &water.distance);
+            let _ = projection.project(&boundary, liquid, &[], solve, &mut velocity, &mut pressure);
+            extend(&step, &water.distance, &mut velocity);
+            pressure.data.fill(0.0);
+        }
+        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content };
         let (next, clock) = (state.clone(), Stages::default());
         Self { params, state, next, obstacles, boundary, fluid, projection, clock }
     }

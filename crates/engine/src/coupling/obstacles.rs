@@ -11,17 +11,27 @@ use glam::DVec3;
 /// Distances are exact up to this many cells from a surface, and cut off there.
 const BAND: f64 = 8.0;
 
-/// Cells between samples of the distance from a moving mesh: fine enough for walls of a cell and a half.
-const SAMPLE: f64 = 0.5;
-
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
 
 /// How near, in cells, particles come to a surface.
 const GAP: f64 = 0.02;
 
+/// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
+const SKIN_SAMPLE: f64 = 0.5;
+
+/// How far, in cells, these samples are exact.
+const SKIN_BAND: f64 = 2.0;
+
+/// Nearer than this, in cells, particles ask the mesh itself.
+const SKIN_TRUST: f64 = 0.3;
+
 /// Half the distance, in cells, over which the direction of a surface is measured.
 const SLOPE: f64 = 0.05;
+
+/// Shortest stride, in cells, when the way of a particle is searched for a surface: solids thinner than this may be
+/// stepped over.
+const STRIDE: f64 = 0.25;
 
 /// How often a particle is turned away from one body in a step.
 const MAX_TURNS: usize = 4;
@@ -37,6 +47,8 @@ struct Body {
     /// Triangles in the body's frame.
     surface: TriMesh,
     distance: Distance,
+    /// Of a mesh in a liquid: distance within [`SKIN_BAND`], and the mesh itself, for particles near it.
+    skin: Option<(SampledDistance, SignedDistance)>,
     /// Farthest vertex from the local origin, m.
     radius: f64,
     volume: f64,
@@ -73,8 +85,8 @@ pub struct BodyImpulse {
 }
 
 impl Obstacles {
-    /// The solids at t = 0, at rest until the first step.
-    pub fn new(obstacles: &[Obstacle], grid: &Grid) -> Self {
+    /// The solids at t = 0, with the velocity of a first step of `first_dt` (s); `with_particles` if they will have to keep particles out.
+    pub fn new(obstacles: &[Obstacle], grid: &Grid, first_dt: f64, with_particles: bool) -> Self {
         let bodies = obstacles.iter().map(|obstacle| {
             let pose = obstacle.motion.pose(0.0);
             let surface = obstacle.shape.surface(MAX_EDGE * grid.dx);
@@ -83,9 +95,16 @@ impl Obstacles {
                 motion: obstacle.motion.clone(),
                 distance: match &obstacle.shape {
                     shape @ Shape::Mesh(_) if !obstacle.motion.is_static() => {
-                        Distance::Sampled(SampledDistance::new(shape, SAMPLE * grid.dx, BAND * grid.dx))
+                        Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
                     }
                     shape => Distance::Exact(SignedDistance::new(shape)),
+                },
+                skin: match &obstacle.shape {
+                    shape @ Shape::Mesh(_) if with_particles => Some((
+                        SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx),
+                        SignedDistance::new(shape),
+                    )),
+                    _ => None,
                 },
                 radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
                 volume: surface.volume(),
@@ -93,7 +112,7 @@ impl Obstacles {
                 surface,
                 previous: pose,
                 pose,
-                velocity: RigidVelocity::REST,
+                velocity: obstacle.motion.velocity(0.0, first_dt),
             }
         });
         Self { bodies: bodies.collect() }
@@ -103,7 +122,8 @@ impl Obstacles {
     pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64) -> bool {
         let mut moved = false;
         for body in self.bodies.iter_mut().filter(|body| !body.motion.is_static()) {
-            body.velocity = body.motion.velocity(time, dt);
+            // The velocity that will take it on from there: what the fluid has to follow in the next step.
+            body.velocity = body.motion.velocity(time + dt, dt);
             body.previous = body.motion.pose(time);
             body.pose = body.motion.pose(time + dt);
             body.cut = cut(grid, &body.surface.posed(&body.pose));
@@ -194,13 +214,22 @@ impl Obstacles {
 
 impl Body {
     fn distance_at(&self, world: DVec3) -> f64 {
-        self.local_distance(self.pose.invert(world))
-    }
-
-    fn local_distance(&self, local: DVec3) -> f64 {
+        let local = self.pose.invert(world);
         match &self.distance {
             Distance::Exact(distance) => distance.at(local),
             Distance::Sampled(distance) => distance.at(local),
+        }
+    }
+
+    /// Distance as particles see it, from a point in the body's frame, m.
+    fn skin_distance(&self, dx: f64, local: DVec3) -> f64 {
+        match (&self.skin, &self.distance) {
+            (Some((sampled, exact)), _) => {
+                let near = sampled.at(local);
+                if near.abs() > SKIN_TRUST * dx { near } else { exact.at(local) }
+            }
+            (None, Distance::Exact(distance)) => distance.at(local),
+            (None, Distance::Sampled(distance)) => distance.at(local),
         }
     }
 
@@ -208,61 +237,55 @@ impl Body {
     fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
         let gap = GAP * dx;
         let (mut at, mut end) = (self.previous.invert(from), self.pose.invert(to));
-        let distance = self.local_distance(end);
-        // Farther from the surface than the way here: nothing was met.
-        if distance > at.distance(end).max(gap) {
+        // Free balls around both ends that touch each other: nothing is in between.
+        let (way, clear) = (at.distance(end), self.skin_distance(dx, end));
+        if clear > gap && (clear > way || clear + self.skin_distance(dx, at) > way) {
             return to;
         }
-        for _ in 0..MAX_TURNS {
-            match self.march(at, end, gap) {
-                None => break,
-                Some(hit) => {
-                    // Slide on along the surface.
-                    let normal = self.outwards(hit, dx);
-                    let rest = end - hit;
-                    at = hit + normal * (gap - self.local_distance(hit)).max(0.0);
-                    end = at + rest - normal * rest.dot(normal).min(0.0);
-                }
+        for turn in 0.. {
+            let Some(hit) = self.march(dx, at, end) else { break };
+            // Slide on along the surface; in a corner, stay.
+            let (normal, rest) = (self.outwards(hit, dx), end - hit);
+            at = hit + normal * (gap - self.skin_distance(dx, hit)).max(0.0);
+            end = at + rest - normal * rest.dot(normal).min(0.0);
+            if turn == MAX_TURNS {
+                end = at;
+                break;
             }
         }
+        // Only what was too near at the start can be so at the end.
         for _ in 0..MAX_TURNS {
-            let distance = self.local_distance(end);
+            let distance = self.skin_distance(dx, end);
             if distance >= 0.5 * gap {
                 break;
             }
             end += self.outwards(end, dx) * (gap - distance);
         }
-        if self.local_distance(end) < 0.0 {
-            end = at;
-        }
         self.pose.apply(end)
     }
 
-    /// Where the straight way from a point outside comes within `gap` of the surface while approaching it, if it does.
-    fn march(&self, from: DVec3, to: DVec3, gap: f64) -> Option<DVec3> {
-        let length = from.distance(to);
-        let direction = (to - from) / length.max(f64::MIN_POSITIVE);
-        let (mut travelled, mut at, mut before) = (0.0, from, f64::INFINITY);
+    /// Where the straight way from a point outside comes too near to the surface, if it does.
+    fn march(&self, dx: f64, from: DVec3, to: DVec3) -> Option<DVec3> {
+        let (gap, length) = (GAP * dx, from.distance(to));
+        let at = |travelled: f64| from.lerp(to, travelled / length);
+        let (mut travelled, mut distance) = (0.0, self.skin_distance(dx, from));
         while travelled < length {
-            let distance = self.local_distance(at);
-            if distance < gap && distance < before {
-                // One that starts in the gap may leave it.
-                let next = at + direction * gap;
-                if travelled > 0.0 || self.local_distance(next) < distance {
-                    return Some(at);
-                }
+            let next = (travelled + distance.max(STRIDE * dx)).min(length);
+            let after = self.skin_distance(dx, at(next));
+            if after < 0.5 * gap && after < distance {
+                // The surface, if distance changes evenly in between.
+                let share = ((distance - 0.5 * gap) / (distance - after)).clamp(0.0, 1.0);
+                return Some(at(travelled + share * (next - travelled)));
             }
-            before = distance;
-            travelled += distance.max(gap);
-            at = from + direction * travelled;
+            (travelled, distance) = (next, after);
         }
-        (self.local_distance(to) < 0.5 * gap).then_some(to)
+        None
     }
 
     /// The direction in which distance grows fastest.
     fn outwards(&self, at: DVec3, dx: f64) -> DVec3 {
         let h = SLOPE * dx;
-        let slope = |unit: DVec3| self.local_distance(at + h * unit) - self.local_distance(at - h * unit);
+        let slope = |unit: DVec3| self.skin_distance(dx, at + h * unit) - self.skin_distance(dx, at - h * unit);
         DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z)).normalize_or(DVec3::Y)
     }
 

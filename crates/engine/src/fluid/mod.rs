@@ -124,11 +124,17 @@ impl Fluid {
         }
     }
 
-    /// The state at the start of a run.
-    pub fn initial(&mut self, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> FluidState {
+    /// The state at the start of a run; the velocity of its parts goes to the faces.
+    pub fn initial(
+        &mut self,
+        grid: &Grid,
+        boundary: &Boundary,
+        keep_out: &KeepOut,
+        velocity: &mut FaceField,
+    ) -> FluidState {
         match self {
             Self::Smoke(_) => FluidState::Smoke(SmokeState::new(grid)),
-            Self::Water(water) => FluidState::Water(water.initial(grid, boundary, keep_out)),
+            Self::Water(water) => FluidState::Water(water.initial(grid, boundary, keep_out, velocity)),
         }
     }
 

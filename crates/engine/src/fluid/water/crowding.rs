@@ -31,8 +31,8 @@ pub struct Crowding {
 /// Share of the error that one step takes away.
 const RATE: f64 = 0.5;
 
-/// Largest error in one cell that is acted on.
-const LIMIT: f64 = 0.5;
+/// Largest excess and largest lack of one cell that is acted on.
+const MOST: [f64; 2] = [2.0, 0.5];
 
 /// Crowding of cells at the surface that is no error: their density is noisier.
 const SLACK: f64 = 0.02;
@@ -68,7 +68,7 @@ impl Crowding {
         self.excess.data.par_iter_mut().enumerate().for_each(|(c, excess)| {
             let crowded = density[c] - 1.0;
             let error = if air[c] { (crowded - SLACK).max(0.0) } else { crowded };
-            *excess = RATE * error.clamp(-LIMIT, LIMIT) * volume[c];
+            *excess = RATE * error.clamp(-MOST[1], MOST[0]) * volume[c];
         });
     }
 

@@ -144,6 +144,10 @@ pub(crate) struct Water {
 /// Layers of velocity continued beyond the liquid, in addition to the cells that a step may cross.
 const EXTRA_LAYERS: f64 = 2.0;
 
+/// A face less open than this lets through what it must, but its velocity says little about the liquid around it: it is
+/// continued from the others.
+const LEAST_OPEN: f64 = 0.1;
+
 /// Most layers; beyond them velocity is zero.
 const MOST_LAYERS: f64 = 16.0;
 
@@ -167,8 +171,14 @@ impl Water {
         }
     }
 
-    /// The liquid at the start.
-    pub fn initial(&mut self, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> WaterState {
+    /// The liquid at the start; its velocity goes to the faces as well.
+    pub fn initial(
+        &mut self,
+        grid: &Grid,
+        boundary: &Boundary,
+        keep_out: &KeepOut,
+        velocity: &mut FaceField,
+    ) -> WaterState {
         let seeds = self.seeding.initial(&self.params, grid, boundary, keep_out);
         let mut state = WaterState {
             particles: Particles::default(),
@@ -182,6 +192,7 @@ impl Water {
         self.sorter.sort(grid, nothing, &seeds, usize::MAX, self.has_affine(), &mut state.particles);
         self.surface.set_room(grid, boundary);
         self.find_surface(grid, boundary, &mut state);
+        self.gather.velocity(grid, &state.particles, self.sorter.starts(), velocity);
         state
     }
 
@@ -309,7 +320,7 @@ impl Water {
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
         let (grid, boundary) = (step.grid, step.boundary);
-        let plans = plan_extension(grid, boundary, &state.distance, velocity, step.dt);
+        let plans = extend(step, &state.distance, velocity);
         if let Transfer::Flip { .. } = self.params.transfer {
             let changes = self.change.axes.par_iter_mut().zip(&velocity.axes);
             changes.zip(&plans).for_each(|((change, u), plan)| {
@@ -317,8 +328,6 @@ impl Water {
                 plan.apply(change);
             });
         }
-        velocity.axes.par_iter_mut().zip(&plans).for_each(|(u, plan)| plan.apply(u));
-        boundary.impose(velocity);
         clock.lap("extend");
 
         self.surface.mark_near(&state.distance);
@@ -354,6 +363,14 @@ fn displacement(flow: &VelocityLattice, p: DVec3, h: f64, trace: Trace) -> DVec3
     }
 }
 
+/// Continue the velocity of the liquid beyond it; how it was done, for other fields.
+pub(crate) fn extend(step: &Step, distance: &CellField, velocity: &mut FaceField) -> Vec<Extension> {
+    let plans = plan_extension(step.grid, step.boundary, distance, velocity, step.dt);
+    velocity.axes.par_iter_mut().zip(&plans).for_each(|(u, plan)| plan.apply(u));
+    step.boundary.impose(velocity);
+    plans
+}
+
 /// How to continue a face field from the faces of liquid cells, as far as a particle may get in a step.
 fn plan_extension(
     grid: &Grid,
@@ -363,10 +380,7 @@ fn plan_extension(
     dt: f64,
 ) -> Vec<Extension> {
     let d = &distance.data;
-    let speeds = velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
-    let crossed = speeds.fold(0.0, f64::max) * dt / grid.dx;
-    let layers = (crossed.ceil() + EXTRA_LAYERS).clamp(EXTRA_LAYERS, MOST_LAYERS) as u8;
-    let plan = |axis: Axis| {
+    let known_across = |axis: Axis| {
         let a = axis.index();
         let (dims, stride) = (grid.face_dims(axis), strides(grid.dims)[a]);
         let open = &boundary.open.axes[a];
@@ -376,12 +390,18 @@ fn plan_extension(
             for (i, known) in row.iter_mut().enumerate() {
                 let (c, at) = (cell + i, [i, j, k][a]);
                 let beside = at < grid.dims[a] && d[c] < 0.0 || at > 0 && d[c - stride] < 0.0;
-                *known = beside && open[face + i] > 0.0;
+                *known = beside && open[face + i] > LEAST_OPEN;
             }
         });
-        Extension::new(dims, &known, layers)
+        let speed = known.iter().zip(&velocity.axes[a]).filter(|(known, _)| **known).map(|(_, u)| u.abs());
+        let speed = speed.fold(0.0, f64::max);
+        (known, speed)
     };
-    Axis::ALL.into_par_iter().map(plan).collect()
+    let known: Vec<(Vec<bool>, f64)> = Axis::ALL.into_par_iter().map(known_across).collect();
+    let crossed = known.iter().map(|(_, speed)| *speed).fold(0.0, f64::max) * dt / grid.dx;
+    let layers = (crossed.ceil() + EXTRA_LAYERS).min(MOST_LAYERS) as u8;
+    let plan = |(axis, (known, _)): (Axis, &(Vec<bool>, f64))| Extension::new(grid.face_dims(axis), known, layers);
+    Axis::ALL.into_par_iter().zip(&known).map(plan).collect()
 }
 
 /// The sides of the domain, as particles see them.
@@ -423,4 +443,4 @@ pub fn particles_per_cell(params: &WaterParams, grid: &Grid) -> usize {
 }
 
 /// Cells never hold more than this many times their fill; what is too much waits for room elsewhere.
-const MOST_CROWDED: usize = 3;
+const MOST_CROWDED: usize = 8;

@@ -11,7 +11,7 @@ use crate::fluid::Step;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::noise::mix;
 use crate::geometry::{Pose, Shape, SignedDistance};
-use crate::grid::{Axis, FaceField, Grid, Lattice, VelocityLattice, strides};
+use crate::grid::{Axis, FaceField, Grid, Lattice, VelocityLattice, strides, unravel};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -118,27 +118,34 @@ impl Parts {
 
     /// Where a particle in a part of a cell is, m; another `salt` gives another place in the same part.
     fn place(&self, grid: &Grid, cell: usize, part: usize, salt: u64) -> DVec3 {
-        let at = grid.cell_at(cell);
         let mut key = mix(mix(self.seed ^ mix(salt)) ^ (cell * self.len() + part) as u64);
-        let [nx, ny, _] = self.counts;
-        let part = [part % nx, part / nx % ny, part / (nx * ny)];
-        let place = |a: usize| {
+        let shift = |a: usize| {
             let unit = (key >> 11) as f64 / (1u64 << 53) as f64;
             key = mix(key);
             // A flat axis has its particles in the middle.
-            let shift = if self.counts[a] > 1 { JITTER * (unit - 0.5) } else { 0.0 };
-            at[a] as f64 + (part[a] as f64 + 0.5 + shift) / self.counts[a] as f64
+            if self.counts[a] > 1 { JITTER * (unit - 0.5) / self.counts[a] as f64 } else { 0.0 }
         };
-        grid.origin + grid.dx * DVec3::from([0, 1, 2].map(place))
+        self.centre(grid, cell, part) + grid.dx * DVec3::from([0, 1, 2].map(shift))
     }
 
     /// The centre of a part, m.
     fn centre(&self, grid: &Grid, cell: usize, part: usize) -> DVec3 {
-        let [nx, ny, _] = self.counts;
-        let part = [part % nx, part / nx % ny, part / (nx * ny)];
-        let at = grid.cell_at(cell);
-        let place = |a: usize| at[a] as f64 + (part[a] as f64 + 0.5) / self.counts[a] as f64;
-        grid.origin + grid.dx * DVec3::from([0, 1, 2].map(place))
+        let counts = DVec3::from(self.counts.map(|n| n as f64));
+        grid.origin + grid.dx * (DVec3::from(self.indices(grid, cell, part).map(|i| i as f64)) + 0.5) / counts
+    }
+
+    /// The indices of a part in the grid of all parts.
+    fn indices(&self, grid: &Grid, cell: usize, part: usize) -> [usize; 3] {
+        let (at, within) = (grid.cell_at(cell), unravel(self.counts, part));
+        [0, 1, 2].map(|a| at[a] * self.counts[a] + within[a])
+    }
+
+    /// A number in (0, 1) for every part, spread evenly over neighbouring parts: the lattice of the plastic ratio's
+    /// kin (Roberts' R₃ sequence).
+    fn dither(&self, grid: &Grid, cell: usize, part: usize) -> f64 {
+        let steps = [0.819_172_513_396_164_4, 0.671_043_606_703_789_3, 0.549_700_477_901_970_3];
+        let sum: f64 = self.indices(grid, cell, part).into_iter().zip(steps).map(|(i, step)| i as f64 * step).sum();
+        (sum + 0.5).fract()
     }
 
     /// The part of its cell that a point of index space lies in.
@@ -222,6 +229,7 @@ impl Seeding {
             })
             .collect();
         let solids = boundary.distance.as_ref().map(Lattice::cells);
+        let part_size = grid.dx / params.particles_per_axis as f64;
         let seeds_of = |cell: usize| {
             let centre = grid.cell_centre(grid.cell_at(cell));
             // No part of a cell is farther than this from its centre.
@@ -230,8 +238,14 @@ impl Seeding {
                 regions.iter().filter(|(inside, _)| inside.distance(centre) < radius).collect();
             let parts = if close.is_empty() { 0 } else { self.parts.len() };
             let seed = move |part: usize| {
+                // Of the parts that a surface cuts, as many are filled as it leaves liquid, and evenly.
+                let (centre, threshold) = (self.parts.centre(grid, cell, part), self.parts.dither(grid, cell, part));
+                let mut filled = 0.0;
+                let (_, velocity) = close.iter().find(|(inside, _)| {
+                    filled += (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
+                    filled > threshold
+                })?;
                 let position = self.parts.place(grid, cell, part, 0);
-                let (_, velocity) = close.iter().find(|(inside, _)| inside.distance(position) < 0.0)?;
                 is_free(grid, &solids, keep_out, position).then_some(Moved { position, velocity: *velocity })
             };
             (0..parts).filter_map(seed).collect::<Vec<_>>()
@@ -315,7 +329,7 @@ impl Seeding {
         let flow = VelocityLattice::new(velocity);
         let is_hole = |&c: &usize| {
             let at = grid.cell_at(c);
-            4 * counts[c] <= full
+            2 * counts[c] < full
                 && Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).all(|axis| {
                     let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
                     let below = at[a] == 0 || 2 * counts[c - stride] >= full;

@@ -25,14 +25,25 @@ pub struct Surface {
     /// Cells in the liquid or next to a cell in it.
     pub near: Vec<bool>,
     room: CellField,
+    tight: Vec<Tight>,
     scratch: Vec<f64>,
+}
+
+/// A cell with little room that is not closed.
+struct Tight {
+    cell: usize,
+    /// The cells around it, and how open it is to them.
+    beside: [(usize, f64); 6],
 }
 
 /// Weights of the trilinear kernel's means over the cells along one axis.
 const KERNEL: [f64; 3] = [0.125, 0.75, 0.125];
 
 /// Where solids leave less room than this, particles are too few to tell; the neighbours do.
-const LEAST_ROOM: f64 = 0.3;
+const LEAST_ROOM: f64 = 0.6;
+
+/// How many cells deep neighbours tell their neighbours.
+const TELLING: usize = 4;
 
 /// Distance from a plane surface, in cells, positive outside, that leaves this density; at most 1.
 pub fn depth(density: f64) -> f64 {
@@ -46,6 +57,7 @@ impl Surface {
             density: CellField::new(grid, 0.0),
             near: vec![false; grid.cells()],
             room: CellField::new(grid, 1.0),
+            tight: Vec::new(),
             scratch: Vec::new(),
         }
     }
@@ -71,6 +83,25 @@ impl Surface {
                 }
             });
         }
+        let room = &self.room.data;
+        let tight = |cell: usize| {
+            let at = grid.cell_at(cell);
+            let mut beside = [(cell, 0.0); 6];
+            for axis in Axis::ALL {
+                let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
+                let mut upper = at;
+                upper[a] += 1;
+                if at[a] > 0 {
+                    beside[2 * a] = (cell - stride, boundary.open[(axis, at)]);
+                }
+                if upper[a] < dims[a] {
+                    beside[2 * a + 1] = (cell + stride, boundary.open[(axis, upper)]);
+                }
+            }
+            beside.iter().any(|(_, open)| *open > 0.0).then_some(Tight { cell, beside })
+        };
+        let is_tight = |c: &usize| room[*c] < LEAST_ROOM;
+        self.tight = (0..grid.cells()).into_par_iter().filter(is_tight).filter_map(tight).collect();
     }
 
     /// Turn the density of particles per cell into one per room, and that into distance, m.
@@ -78,34 +109,33 @@ impl Surface {
         if boundary.distance.is_some() {
             let room = &self.room.data;
             self.density.data.par_iter_mut().zip(room).for_each(|(density, room)| *density /= room.max(LEAST_ROOM));
-            self.ask_neighbours(grid, boundary);
+            self.ask_neighbours();
         }
         distance.data.par_iter_mut().zip(&self.density.data).for_each(|(d, &density)| *d = grid.dx * depth(density));
     }
 
-    /// Cells with little room take the mean density of those they are open to.
-    fn ask_neighbours(&mut self, grid: &Grid, boundary: &Boundary) {
-        let (room, density) = (&self.room.data, &self.density.data);
-        let tight = |c: &usize| room[*c] < LEAST_ROOM && boundary.volume.data[*c] > 0.0;
-        let told = |c: usize| {
-            let at = grid.cell_at(c);
-            let (mut sum, mut weight) = (0.0, 0.0);
-            for axis in Axis::ALL {
-                let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
-                let mut upper = at;
-                upper[a] += 1;
-                let below = (at[a] > 0).then(|| (c - stride, boundary.open[(axis, at)]));
-                let above = (upper[a] < grid.dims[a]).then(|| (c + stride, boundary.open[(axis, upper)]));
-                for (other, open) in below.into_iter().chain(above).filter(|(other, _)| room[*other] >= LEAST_ROOM) {
-                    sum += open * density[other];
-                    weight += open;
+    /// Cells with little room take the mean density of those they are open to, from the free ones inwards.
+    fn ask_neighbours(&mut self) {
+        for c in &self.tight {
+            self.density.data[c.cell] = f64::NAN;
+        }
+        for _ in 0..TELLING {
+            let density = &self.density.data;
+            let tell = |c: &Tight| {
+                if !density[c.cell].is_nan() {
+                    return None;
                 }
-            }
-            (weight > 0.0).then(|| (c, sum / weight))
-        };
-        let told: Vec<(usize, f64)> = (0..grid.cells()).into_par_iter().filter(tight).filter_map(told).collect();
-        for (c, value) in told {
-            self.density.data[c] = value;
+                let known = c.beside.iter().filter(|(other, open)| *open > 0.0 && !density[*other].is_nan());
+                let (sum, weight) = known
+                    .fold((0.0, 0.0), |(sum, weight), &(other, open)| (sum + open * density[other], weight + open));
+                (weight > 0.0).then(|| (c.cell, sum / weight))
+            };
+            let told: Vec<(usize, f64)> = self.tight.par_iter().filter_map(tell).collect();
+            told.into_iter().for_each(|(c, value)| self.density.data[c] = value);
+        }
+        for c in &self.tight {
+            let density = &mut self.density.data[c.cell];
+            *density = if density.is_nan() { 0.0 } else { *density };
         }
     }
 
