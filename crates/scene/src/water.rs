@@ -17,7 +17,7 @@ use glam::DVec3;
 /// Part of the grid's velocity that FLIP mixes in unless told otherwise.
 pub const FLIP_RATIO: f64 = 0.97;
 
-/// How much of the domain water fills, m³; estimates within a few per cent.
+/// How much of the domain water fills, m³; estimated to about a hundredth of the domain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Filling {
     /// At the start.
