@@ -230,7 +230,7 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
     let [px, py, pz, kinetic, potential] =
         sums.into_iter().fold([0.0; 5], |sum, terms| std::array::from_fn(|i| sum[i] + terms[i])).map(|sum| mass * sum);
     FluidReport {
-        volume: water.filled_volume(grid, &world.boundary().volume, each),
+        volume: water.filled_volume(grid, &world.boundary().volume, each, world.particle_starts()),
         mass: mass * (particles.len() as u64 + water.bank) as f64,
         momentum: DVec3::new(px, py, pz),
         kinetic,

@@ -189,6 +189,14 @@ impl World {
         self.clock.laps()
     }
 
+    /// First particle of every cell after the last step, and their number at the end; empty without particles.
+    pub(crate) fn particle_starts(&self) -> &[u32] {
+        match &self.fluid {
+            Fluid::Smoke(_) => &[],
+            Fluid::Water(water) => water.starts(),
+        }
+    }
+
     /// What a checkpoint must hold.
     pub fn state(&self) -> &State {
         &self.state
@@ -223,7 +231,12 @@ impl World {
     fn choose_dt(&self) -> Result<f64, StepError> {
         let time = &self.params.time;
         let (speed, cell) = self.fastest();
-        let limit = time.max_dt.min(time.cfl * self.params.grid.dx / speed);
+        let way = time.cfl * self.params.grid.dx;
+        // What falls freely crosses u Δt + ½ g Δt².
+        let fall = self.params.fluid.free_fall();
+        let crossing =
+            if fall > 0.0 { 2.0 * way / (speed + (speed * speed + 2.0 * fall * way).sqrt()) } else { way / speed };
+        let limit = time.max_dt.min(crossing);
         let rest = (self.state.frame + 1) as f64 / time.fps - self.state.time;
         // A rest within round-off of a whole number of steps is that number of steps.
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);

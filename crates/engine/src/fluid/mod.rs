@@ -66,6 +66,14 @@ impl FluidParams {
         }
     }
 
+    /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
+    pub fn free_fall(&self) -> f64 {
+        match self {
+            Self::Smoke(_) => 0.0,
+            Self::Water(water) => (water.gravity + water.shake.map_or(DVec3::ZERO, |s| s.amplitude)).length(),
+        }
+    }
+
     /// Number of sources.
     pub fn sources(&self) -> usize {
         match self {

@@ -1,6 +1,9 @@
 //! Continuing a field beyond the fluid: each missing value becomes the mean of its known neighbours,
 //! layer by layer outwards. What lies further out than the last layer is set to zero.
 
+use super::strides;
+use rayon::prelude::*;
+
 /// Which samples of one array are missing and in which order they are filled; made once per geometry.
 #[derive(Clone, Debug)]
 pub struct Extension {
@@ -9,32 +12,47 @@ pub struct Extension {
     layer: Vec<u8>,
     /// Samples to fill, nearest layer first.
     order: Vec<u32>,
-    /// Samples out of reach.
-    beyond: Vec<u32>,
 }
 
 const BEYOND: u8 = u8::MAX;
+
+/// Rows of samples handed to a thread at once.
+const MIN_ROWS: usize = 64;
 
 impl Extension {
     /// Plan the filling of `layers` layers around the samples for which `known` is true.
     pub fn new(dims: [usize; 3], known: &[bool], layers: u8) -> Self {
         assert!(layers < BEYOND);
-        let layer = known.iter().map(|&k| if k { 0 } else { BEYOND }).collect();
-        let mut plan = Self { dims, layer, order: Vec::new(), beyond: Vec::new() };
-        let mut missing: Vec<u32> = (0..known.len() as u32).filter(|&i| !known[i as usize]).collect();
-        for layer in 1..=layers {
-            let is_next = |&index: &u32| neighbours(dims, index as usize).any(|n| plan.layer[n] < layer);
-            let (next, rest): (Vec<u32>, Vec<u32>) = missing.into_iter().partition(is_next);
-            next.iter().for_each(|&index| plan.layer[index as usize] = layer);
-            plan.order.extend_from_slice(&next);
-            missing = rest;
+        let layer: Vec<u8> = known.iter().map(|&k| if k { 0 } else { BEYOND }).collect();
+        let mut plan = Self { dims, layer, order: Vec::new() };
+        if layers == 0 {
+            return plan;
         }
-        plan.beyond = missing;
+        plan.order = first_layer(dims, known);
+        plan.order.iter().for_each(|&index| plan.layer[index as usize] = 1);
+        let mut start = 0;
+        for layer in 2..=layers {
+            let end = plan.order.len();
+            for n in start..end {
+                for other in neighbours(dims, plan.order[n] as usize) {
+                    if plan.layer[other] == BEYOND {
+                        plan.layer[other] = layer;
+                        plan.order.push(other as u32);
+                    }
+                }
+            }
+            start = end;
+        }
         plan
     }
 
     /// Fill the missing samples of `data`.
     pub fn apply(&self, data: &mut [f64]) {
+        data.par_iter_mut().zip(&self.layer).for_each(|(value, &layer)| {
+            if layer == BEYOND {
+                *value = 0.0;
+            }
+        });
         for &index in &self.order {
             let index = index as usize;
             let own = self.layer[index];
@@ -45,15 +63,34 @@ impl Extension {
             }
             data[index] = sum / count;
         }
-        for &index in &self.beyond {
-            data[index as usize] = 0.0;
-        }
     }
+}
+
+/// Missing samples with a known neighbour, in order.
+fn first_layer([nx, ny, nz]: [usize; 3], known: &[bool]) -> Vec<u32> {
+    let row_of = |j: usize, k: usize| &known[nx * (j + ny * k)..][..nx];
+    let of_row = |row: usize| {
+        let (j, k) = (row % ny, row / ny);
+        let own = row_of(j, k);
+        let beside = [
+            if j > 0 { row_of(j - 1, k) } else { own },
+            if j + 1 < ny { row_of(j + 1, k) } else { own },
+            if k > 0 { row_of(j, k - 1) } else { own },
+            if k + 1 < nz { row_of(j, k + 1) } else { own },
+        ];
+        let is_next = move |i: &usize| {
+            let i = *i;
+            let along = own[i.saturating_sub(1)] | own[(i + 1).min(nx - 1)];
+            !own[i] & (along | beside[0][i] | beside[1][i] | beside[2][i] | beside[3][i])
+        };
+        (0..nx).filter(is_next).map(move |i| (i + nx * row) as u32)
+    };
+    (0..ny * nz).into_par_iter().with_min_len(MIN_ROWS).flat_map_iter(of_row).collect()
 }
 
 /// Storage indices of the up to six neighbours of a sample.
 fn neighbours(dims: [usize; 3], index: usize) -> impl Iterator<Item = usize> {
-    let stride = super::strides(dims);
+    let stride = strides(dims);
     (0..3).flat_map(move |a| {
         let i = index / stride[a] % dims[a];
         let below = (i > 0).then(|| index - stride[a]);

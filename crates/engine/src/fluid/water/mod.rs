@@ -94,16 +94,12 @@ pub struct WaterState {
 
 impl WaterState {
     /// Volume that the liquid fills, m³: a cell with liquid on all sides counts with its open volume (in cells), any
-    /// other with its particles, `each` of that volume.
+    /// other with its particles, `each` of that volume. `starts` has the first particle of each cell.
     ///
     /// Unlike the particles' number, this changes if the particles crowd or scatter.
-    pub fn filled_volume(&self, grid: &Grid, open: &CellField, each: f64) -> f64 {
+    pub(crate) fn filled_volume(&self, grid: &Grid, open: &CellField, each: f64, starts: &[u32]) -> f64 {
         let d = &self.distance.data;
         let (dims, cell_volume) = (grid.dims, grid.dx.powi(3));
-        let mut counts = vec![0u32; grid.cells()];
-        for x in &self.particles.position {
-            counts[grid.cell_around((*x - grid.origin) / grid.dx)] += 1;
-        }
         let stride = strides(dims);
         let is_air = |c: usize| d[c] >= 0.0 && open.data[c] > 0.0;
         sum_rows(dims, |j, k| {
@@ -112,7 +108,7 @@ impl WaterState {
                 let beside =
                     |a: usize| at[a] > 0 && is_air(c - stride[a]) || at[a] + 1 < dims[a] && is_air(c + stride[a]);
                 match is_air(c) || (0..3).any(beside) {
-                    true => each * f64::from(counts[c]),
+                    true => each * f64::from(starts[c + 1] - starts[c]),
                     false => cell_volume * open.data[c],
                 }
             };
@@ -135,8 +131,6 @@ pub(crate) struct Water {
     advector: Advector,
     /// The particles after they have moved, in their old order.
     moved: Vec<Moved>,
-    /// Velocity with which the particles move: the liquid's plus the drift's.
-    carrier: FaceField,
     /// Velocity before forces and pressure, afterwards what these changed.
     change: FaceField,
 }
@@ -165,7 +159,6 @@ impl Water {
             crowding: Crowding::new(grid),
             advector: Advector::default(),
             moved: Vec::new(),
-            carrier: FaceField::new(grid, 0.0),
             change: FaceField::new(grid, 0.0),
             params: params.clone(),
         }
@@ -252,18 +245,21 @@ impl Water {
     fn move_particles(&mut self, step: &Step, keep_out: &KeepOut, velocity: &FaceField, now: &WaterState) {
         let (grid, boundary) = (step.grid, step.boundary);
         self.surface.mark_near(&now.distance);
-        for ((carrier, u), drift) in self.carrier.axes.iter_mut().zip(&velocity.axes).zip(&now.drift.axes) {
-            carrier.par_iter_mut().zip(u).zip(drift).for_each(|((c, u), d)| *c = u + d / step.dt);
-        }
-        let carrier = VelocityLattice::new(&self.carrier);
+        let (flow, drift) = (VelocityLattice::new(velocity), VelocityLattice::new(&now.drift));
         let solids = boundary.distance.as_ref().map(Lattice::cells);
         let sides = Sides::new(grid, boundary);
         let (near, trace, h) = (&self.surface.near, self.params.trace, step.dt / grid.dx);
+        let per_cell = 1.0 / grid.dx;
         let follow = |(&x, &v): (&DVec3, &DVec3)| {
-            let p = (x - grid.origin) / grid.dx;
+            let p = (x - grid.origin) * per_cell;
             let is_carried = near[grid.cell_around(p)];
-            // Spray flies on its own.
-            let wanted = if is_carried { p + displacement(&carrier, p, h, trace) } else { p + h * v };
+            // First apart, then along; spray flies on its own.
+            let wanted = if is_carried {
+                let apart = p + per_cell * drift.linear(p);
+                apart + displacement(&flow, apart, h, trace)
+            } else {
+                p + h * v
+            };
             let mut end = sides.clamp(wanted);
             if let Some(solids) = &solids
                 && solids.linear(end) < end.distance(p) + step.solid_reach + 1.5
@@ -341,6 +337,11 @@ impl Water {
             clock.lap("spread");
         }
         Ok(())
+    }
+
+    /// First particle of every cell after the last step, and their number at the end.
+    pub fn starts(&self) -> &[u32] {
+        self.sorter.starts()
     }
 
     /// Fastest velocity that a source sets, m/s.

@@ -30,10 +30,21 @@ pub struct Gather {
 /// Planes of cells whose samples one task owns.
 const SLAB: usize = 8;
 
-/// A task's samples along one axis: those of the planes from `first` on.
+/// A task's samples: some planes of an array.
 struct Slab<'a, T> {
+    /// The first plane.
     first: usize,
+    planes: usize,
+    /// Samples in a row and in a plane.
+    row: usize,
+    plane: usize,
     samples: &'a mut [T],
+}
+
+impl<'a, T> Slab<'a, T> {
+    fn new([nx, ny, _]: [usize; 3], first: usize, samples: &'a mut [T]) -> Self {
+        Self { first, planes: samples.len() / (nx * ny), row: nx, plane: nx * ny, samples }
+    }
 }
 
 impl Gather {
@@ -54,21 +65,32 @@ impl Gather {
             }
         }
         let spot = Spot::new(grid.dims);
-        let axes: Vec<Axis> = Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).collect();
         let still = [DVec3::ZERO; 3];
-        tasks.into_par_iter().enumerate().for_each(|(s, mut sums)| {
-            sums.iter_mut().for_each(|sums| sums.fill([0.0; 2]));
+        let per_cell = 1.0 / grid.dx;
+        tasks.into_par_iter().enumerate().for_each(|(s, sums)| {
+            let mut slabs: Vec<(Axis, Slab<[f64; 2]>)> = Vec::with_capacity(3);
+            for (axis, sums) in Axis::ALL.into_iter().zip(sums) {
+                sums.fill([0.0; 2]);
+                if !grid.is_flat(axis) {
+                    slabs.push((axis, Slab::new(grid.face_dims(axis), s * SLAB, sums)));
+                }
+            }
             for index in particles_around(grid, starts, s) {
-                let place = spot.place((particles.position[index] - grid.origin) / grid.dx);
+                let places = spot.place((particles.position[index] - grid.origin) * per_cell);
                 let (v, c) = (particles.velocity[index], particles.affine.get(index).unwrap_or(&still));
-                for &axis in &axes {
-                    let a = axis.index();
-                    let [nx, ny, _] = grid.face_dims(axis);
-                    let slab = Slab { first: s * SLAB, samples: &mut *sums[a] };
-                    let (v, c) = (v[a], c[a] * grid.dx);
-                    scatter([nx, ny], slab, place.face(axis), |sum, weight, offset| {
-                        sum[0] += weight;
-                        sum[1] += weight * (v + c.dot(offset));
+                for (axis, slab) in &mut slabs {
+                    let (v, c) = (v[axis.index()], c[axis.index()] * grid.dx);
+                    let places = places.face(*axis);
+                    let t = places[0].t;
+                    scatter(slab, places, |pair, weight, dy, dz| {
+                        let lower = v - c.x * t + c.y * dy + c.z * dz;
+                        let [low, high] = [weight - weight * t, weight * t];
+                        pair[0][0] += low;
+                        pair[0][1] += low * lower;
+                        if let Some(sum) = pair.get_mut(1) {
+                            sum[0] += high;
+                            sum[1] += high * (lower + c.x);
+                        }
                     });
                 }
             }
@@ -85,12 +107,20 @@ impl Gather {
 pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, density: &mut CellField) {
     let [nx, ny, _] = grid.dims;
     let spot = Spot::new(grid.dims);
+    let per_cell = 1.0 / grid.dx;
     density.data.par_chunks_mut(nx * ny * SLAB).enumerate().for_each(|(s, samples)| {
         samples.fill(0.0);
-        for &x in &particles.position[particles_around(grid, starts, s)] {
-            let place = spot.place((x - grid.origin) / grid.dx);
-            let slab = Slab { first: s * SLAB, samples: &mut *samples };
-            scatter([nx, ny], slab, place.cell(), |sum, weight, _| *sum += weight * volume);
+        let mut slab = Slab::new(grid.dims, s * SLAB, samples);
+        for &position in &particles.position[particles_around(grid, starts, s)] {
+            let places = spot.place((position - grid.origin) * per_cell).cell();
+            let t = places[0].t;
+            scatter(&mut slab, places, |pair, weight, _, _| {
+                let upper = weight * volume * t;
+                pair[0] += weight * volume - upper;
+                if let Some(sum) = pair.get_mut(1) {
+                    *sum += upper;
+                }
+            });
         }
     });
 }
@@ -103,21 +133,19 @@ fn particles_around(grid: &Grid, starts: &[u32], s: usize) -> std::ops::Range<us
     starts[nx * ny * first] as usize..starts[nx * ny * end] as usize
 }
 
-/// Visit the samples of `slab` around a place: `add(sample, weight, from the place to the sample in cells)`.
+/// Visit the pairs of samples along x around a place, in a slab: `add(pair, weight of the pair, from the place to it
+/// along y and z in cells)`. Where there is one sample only, it comes alone.
 #[inline(always)]
-fn scatter<T>([nx, ny]: [usize; 2], slab: Slab<T>, [x, y, z]: [Place; 3], add: impl Fn(&mut T, f64, DVec3)) {
-    let planes = slab.samples.len() / (nx * ny);
+fn scatter<T>(slab: &mut Slab<T>, [x, y, z]: [Place; 3], mut add: impl FnMut(&mut [T], f64, f64, f64)) {
     for (dz, wz) in [(0, 1.0 - z.t), (1, z.t)] {
         // Along an axis of one sample both are the same one, and the second weighs nothing.
-        let Some(plane) = (z.index + dz * z.step).checked_sub(slab.first).filter(|&plane| plane < planes) else {
+        let plane = (z.index + dz * z.step).wrapping_sub(slab.first);
+        if plane >= slab.planes {
             continue;
-        };
+        }
         for (dy, wy) in [(0, 1.0 - y.t), (1, y.t)] {
-            let row = nx * (y.index + dy * y.step + ny * plane);
-            for (dx, wx) in [(0, 1.0 - x.t), (1, x.t)] {
-                let offset = DVec3::new(dx as f64 - x.t, dy as f64 - y.t, dz as f64 - z.t);
-                add(&mut slab.samples[row + x.index + dx * x.step], wx * wy * wz, offset);
-            }
+            let first = slab.row * (y.index + dy * y.step) + slab.plane * plane + x.index;
+            add(&mut slab.samples[first..=first + x.step], wy * wz, dy as f64 - y.t, dz as f64 - z.t);
         }
     }
 }
