@@ -3,6 +3,8 @@
 use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{complain, say};
+use bathtub_engine::fluid::FluidParams;
+use bathtub_engine::fluid::water::particles_per_cell;
 use bathtub_scene::{LoadOptions, Scene, available_memory};
 
 /// Load a scene as the command line names it; it must fit into the memory that is available.
@@ -38,9 +40,16 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!(
         "  obstacles  {} ({moving} moving, about {:.0} triangles)",
         params.obstacles.len(),
-        scene.memory.triangles
+        scene.memory.contents.triangles
     ));
     say(&format!("  sources    {}", params.fluid.sources()));
+    if let (FluidParams::Water(water), Some(filling)) = (&params.fluid, scene.filling) {
+        let particles = |volume: f64| volume / grid.dx.powi(3) * particles_per_cell(water, grid) as f64;
+        let (start, most) = (particles(filling.start), particles(filling.most));
+        say(&format!("  drains     {}", water.drains.len()));
+        say(&format!("  water      {:.4} m³, about {start:.0} particles, at most {most:.0}", filling.start));
+        say(&format!("  transfer   {:?}", water.transfer));
+    }
     say(&format!("  hash       {}", scene.hash));
     Ok(Exit::Ok)
 }

@@ -11,3 +11,4 @@ mod run_directory;
 mod scene_files;
 mod signals;
 mod support;
+mod water;

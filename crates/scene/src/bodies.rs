@@ -1,12 +1,11 @@
-//! Sources and obstacles: shapes, poses, paths, copies, and whether they are where they can matter.
+//! Meshes and obstacles: shapes, poses, paths, copies.
 
 use crate::assets::MeshAsset;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
 use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry};
-use crate::placement::{bounds, meets_domain};
-use bathtub_engine::fluid::smoke::Source;
-use bathtub_engine::geometry::{MeshFormat, Pose, Shape, SignedDistance, TriMesh};
+use crate::placement::{bounds, check_meets_domain};
+use bathtub_engine::geometry::{MeshFormat, Pose, Shape, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
@@ -35,9 +34,7 @@ impl Meshes {
         read: impl Fn(&str) -> Result<MeshAsset, String>,
     ) -> Result<Self, SceneError> {
         let mut meshes = Self { assets: Vec::new(), warnings: Vec::new(), surfaces: Vec::new() };
-        let sources = file.source.iter_mut().enumerate().map(|(i, s)| (format!("source.{i}"), &mut s.shape));
-        let obstacles = file.obstacle.iter_mut().enumerate().map(|(i, o)| (format!("obstacle.{i}"), &mut o.shape));
-        for (body, shape) in sources.chain(obstacles) {
+        for (body, shape) in file.shapes_mut() {
             let ShapeEntry::Mesh(mesh) = shape else { continue };
             let key = format!("{body}.shape.mesh.path");
             let asset = read(&mesh.path).map_err(|message| document.error_at(ErrorKind::Io, &key, message))?;
@@ -73,44 +70,7 @@ pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
         ShapeEntry::Torus { major, minor } => 2.0 * (TAU * major / dx) * (TAU * minor / dx),
         ShapeEntry::Mesh(mesh) => meshes.surface(&mesh.path).map_or(0.0, |s| s.triangles.len() as f64),
     };
-    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).sum()
-}
-
-/// The scene's sources.
-pub fn sources(document: &Document, file: &SceneFile, meshes: &Meshes, grid: &Grid) -> Result<Vec<Source>, SceneError> {
-    let mut names = BTreeSet::new();
-    let mut sources = Vec::new();
-    for (i, entry) in file.source.iter().enumerate() {
-        let key = format!("source.{i}");
-        let refuse = |key: &str, message: String| Err(document.error_at(ErrorKind::Scene, key, message));
-        let name = entry.name.clone().unwrap_or_default();
-        if !names.insert(name.clone()) {
-            return refuse(&format!("{key}.name"), format!("the name \"{name}\" is taken; every source needs its own"));
-        }
-        let end = entry.end.unwrap_or(f64::INFINITY);
-        if end <= entry.start {
-            let message = format!("{end:?} s is not after the start at {:?} s", entry.start);
-            return refuse(&format!("{key}.end"), message);
-        }
-        let shape = shape(document, &key, &entry.shape, meshes)?;
-        let rotation = rotation(document, &key, entry.rotation)?;
-        let pose = Pose { position: DVec3::from(entry.position), rotation };
-        check_meets_domain(document, &key, &name, &shape, &pose, grid)?;
-        sources.push(Source {
-            name,
-            shape,
-            pose,
-            start: entry.start,
-            end,
-            density: entry.density,
-            temperature: entry.temperature,
-            velocity: entry.velocity.map(DVec3::from),
-            flicker: entry.flicker,
-            // Far apart for neighbouring seeds, so that no two sources of two scenes share theirs.
-            seed: (file.scene.seed as u64) << 16 | i as u64,
-        });
-    }
-    Ok(sources)
+    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).fold(0.0, |sum, n| sum + n)
 }
 
 /// The scene's obstacles, copies included.
@@ -159,7 +119,8 @@ pub fn obstacles(
     Ok(obstacles)
 }
 
-fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes) -> Result<Shape, SceneError> {
+/// The shape that `entry` means.
+pub fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes) -> Result<Shape, SceneError> {
     Ok(match entry {
         ShapeEntry::Box { size } => Shape::Box { size: DVec3::from(*size) },
         ShapeEntry::Sphere { radius } => Shape::Sphere { radius: *radius },
@@ -222,7 +183,8 @@ fn motion(document: &Document, key: &str, entry: &ObstacleEntry) -> Result<Motio
     Ok(Motion::Steady { start, velocity: DVec3::from(entry.velocity.unwrap_or_default()), angular_velocity })
 }
 
-fn rotation(document: &Document, key: &str, entry: Option<Rotation>) -> Result<DQuat, SceneError> {
+/// The turn that `entry` means.
+pub fn rotation(document: &Document, key: &str, entry: Option<Rotation>) -> Result<DQuat, SceneError> {
     let Some(rotation) = entry else { return Ok(DQuat::IDENTITY) };
     let axis = unit_axis(document, &format!("{key}.rotation.axis"), rotation.axis)?;
     Ok(DQuat::from_axis_angle(axis, rotation.degrees.to_radians()))
@@ -241,65 +203,4 @@ fn shifted(motion: &Motion, offset: DVec3) -> Motion {
         Motion::Keyframes(keys) => keys.iter_mut().for_each(|key| key.pose.position += offset),
     }
     motion
-}
-
-fn check_meets_domain(
-    document: &Document,
-    key: &str,
-    name: &str,
-    shape: &Shape,
-    pose: &Pose,
-    grid: &Grid,
-) -> Result<(), SceneError> {
-    let [lo, hi] = bounds(shape, pose);
-    if meets_domain(grid, [lo, hi]) {
-        return Ok(());
-    }
-    let span = |lo: DVec3, hi: DVec3| format!("{:.4?} to {:.4?} m", lo.to_array(), hi.to_array());
-    let (body, domain) = (span(lo, hi), span(grid.origin, grid.upper()));
-    let message = format!("\"{name}\" starts outside the domain: it spans {body}, the domain {domain}; move it inside");
-    Err(document.error_at(ErrorKind::Scene, key, message))
-}
-
-/// Refuse a source of which every cell lies inside solids that never move: it could emit nothing.
-pub fn check_sources_are_free(
-    document: &Document,
-    sources: &[Source],
-    obstacles: &[Obstacle],
-    grid: &Grid,
-) -> Result<(), SceneError> {
-    let still: Vec<(SignedDistance, Pose)> = obstacles
-        .iter()
-        .filter(|o| o.motion.is_static())
-        .map(|o| (SignedDistance::new(&o.shape), o.motion.pose(0.0)))
-        .collect();
-    let buried = |point: DVec3| still.iter().any(|(distance, pose)| distance.at(pose.invert(point)) < 0.0);
-    for (i, source) in sources.iter().enumerate() {
-        let region = SignedDistance::new(&source.shape);
-        let inside = |point: &DVec3| region.at(source.pose.invert(*point)) < 0.0;
-        let mut cells = cells_in(grid, bounds(&source.shape, &source.pose)).filter(inside).peekable();
-        let hidden = match cells.peek() {
-            Some(_) => cells.all(buried),
-            None => buried(source.pose.position),
-        };
-        if hidden {
-            let message = format!("\"{}\" lies entirely inside a solid and can emit nothing; move it out", source.name);
-            return Err(document.error_at(ErrorKind::Scene, &format!("source.{i}"), message));
-        }
-    }
-    Ok(())
-}
-
-/// Centres of the cells in a box, m.
-fn cells_in(grid: &Grid, [low, high]: [DVec3; 2]) -> impl Iterator<Item = DVec3> {
-    let grid = *grid;
-    let range = |axis: Axis| {
-        let index = |x: DVec3| ((x - grid.origin)[axis.index()] / grid.dx).clamp(0.0, grid.dims[axis.index()] as f64);
-        index(low).floor() as usize..index(high).ceil() as usize
-    };
-    let [xs, ys, zs] = Axis::ALL.map(range);
-    zs.flat_map(move |k| {
-        let xs = xs.clone();
-        ys.clone().flat_map(move |j| xs.clone().map(move |i| grid.cell_centre([i, j, k])))
-    })
 }

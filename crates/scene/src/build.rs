@@ -1,19 +1,20 @@
 //! A typed scene → what the engine runs: the rules that involve more than one key.
 //!
-//! [`fill`] writes every default into the file first, and only then are the engine's parameters made, from the filled
+//! `fill` writes every default into the file first, and only then are the engine's parameters made, from the filled
 //! file alone. So the effective scene that a run leaves behind gives the same parameters, bit for bit.
 
 use crate::assets::{self, MeshAsset};
 use crate::bodies::{self, Meshes};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{AdvectionName, SceneFile, SolverName, TraceName, WallEntry};
-use crate::memory::{Memory, size_text};
-use crate::{hash, overrides, schema};
+use crate::file::{SceneFile, SolverName, WallEntry};
+use crate::fill::fill;
+use crate::memory::{Contents, Memory, size_text};
+use crate::water::{Filling, Setting};
+use crate::{hash, overrides, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
-use bathtub_engine::fluid::advect::{Advection, Trace};
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::fluid::smoke::{SmokeParams, Source};
+use bathtub_engine::fluid::water::particles_per_cell;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
@@ -38,6 +39,8 @@ pub struct Scene {
     pub warnings: Vec<String>,
     /// The memory that a run will need.
     pub memory: Memory,
+    /// How much water there is, in a scene of water.
+    pub filling: Option<Filling>,
     /// Identity of everything that the states depend on.
     pub hash: blake3::Hash,
 }
@@ -53,6 +56,9 @@ pub struct LoadOptions {
     pub memory_limit: Option<f64>,
 }
 
+/// Particles are numbered with 32 bits.
+const MOST_PARTICLES: f64 = u32::MAX as f64;
+
 /// Read, check and build the scene in the file `path`.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut document = Document::read(path)?;
@@ -63,29 +69,34 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut file: SceneFile =
         serde_json::from_value(written).map_err(|error| document.error_at(ErrorKind::Scene, "", error.to_string()))?;
 
-    check_memory(&document, &file, 0.0, options)?;
+    let mut contents = Contents::default();
+    check_memory(&document, &file, contents, options)?;
     fill(&document, &mut file, path)?;
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let grid = grid(&file);
-    let memory = check_memory(&document, &file, bodies::triangles(&file, &meshes, grid.dx), options)?;
+    contents.triangles = bodies::triangles(&file, &meshes, grid.dx);
+    check_memory(&document, &file, contents, options)?;
     let walls = walls(&document, &file, &grid)?;
     let mut warnings = meshes.warnings.clone();
-    let sources = bodies::sources(&document, &file, &meshes, &grid)?;
     let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut warnings)?;
     let render = render(&document, &file)?;
-    bodies::check_sources_are_free(&document, &sources, &obstacles, &grid)?;
-    let params = WorldParams {
-        grid,
-        walls,
-        fluid: FluidParams::Smoke(smoke(&file, sources)),
-        obstacles,
-        pressure: pressure(&file),
-        time: time(&document, &file)?,
+    let (fluid, filling) = match file.water {
+        None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
+        Some(_) => {
+            let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles };
+            let (water, filling) = water::params(&document, &file, &meshes, &setting, &mut warnings)?;
+            let each = grid.dx.powi(3) / particles_per_cell(&water, &grid) as f64;
+            contents.particles = filling.most / each;
+            (FluidParams::Water(water), Some(filling))
+        }
     };
+    let memory = check_memory(&document, &file, contents, options)?;
+    let pressure = pressure(&file);
+    let params = WorldParams { grid, walls, fluid, obstacles, pressure, time: time(&document, &file)? };
     let hash = hash::hash(&file, &meshes.assets);
     let name = file.scene.name.clone().unwrap_or_default();
-    Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, hash })
+    Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, filling, hash })
 }
 
 impl Scene {
@@ -119,80 +130,30 @@ fn default_render(written: &mut serde_json::Value) {
     *written = settings;
 }
 
-/// Refuse a grid that does not fit, before anything of it is allocated.
+/// Refuse a scene that does not fit, before anything of it is allocated.
 fn check_memory(
     document: &Document,
     file: &SceneFile,
-    triangles: f64,
+    contents: Contents,
     options: &LoadOptions,
 ) -> Result<Memory, SceneError> {
-    let [nx, ny, nz] = file.grid.cells;
-    let memory = Memory::estimate(file, triangles);
+    let memory = Memory::estimate(file, contents);
     let limit = options.memory_limit.unwrap_or(f64::INFINITY).min(isize::MAX as f64);
-    if memory.bytes <= limit {
+    let Contents { triangles, particles } = contents;
+    if memory.bytes <= limit && particles < MOST_PARTICLES {
         return Ok(memory);
     }
     let needs = format!("about {:.2e} bytes ({}), {} are available", memory.bytes, memory.text(), size_text(limit));
-    let of_cells = Memory::estimate(file, 0.0).bytes > limit;
-    let (key, message) = match of_cells {
-        true => ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells")),
-        false => ("obstacle", format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies")),
+    let [nx, ny, nz] = file.grid.cells;
+    let fits = |contents: Contents| Memory::estimate(file, contents).bytes <= limit;
+    let (key, message) = if !fits(Contents::default()) {
+        ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells"))
+    } else if !fits(Contents { particles: 0.0, triangles }) {
+        ("obstacle", format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies"))
+    } else {
+        ("water.particles", format!("{particles:.1e} particles need {needs}; use fewer of them, or fewer cells"))
     };
     Err(document.error_at(ErrorKind::Resource, key, message))
-}
-
-/// Write every default that depends on other keys into the file.
-fn fill(document: &Document, file: &mut SceneFile, path: &Path) -> Result<(), SceneError> {
-    let stem = || path.file_stem().unwrap_or_default().to_string_lossy().chars().map(portable).collect::<String>();
-    let name = file.scene.name.get_or_insert_with(stem);
-    check_name(document, "scene.name", name)?;
-
-    let grid = &mut file.grid;
-    let [nx, ny, nz] = grid.cells.map(|n| n as f64);
-    let dx = match (grid.dx, grid.size) {
-        (Some(dx), None) => dx,
-        (None, Some(size)) => size / nx.max(ny).max(nz),
-        (Some(_), Some(_)) => {
-            let message = "`dx` and `size` say the same thing; give one of them";
-            return Err(document.error_at(ErrorKind::Scene, "grid.size", message));
-        }
-        (None, None) => {
-            let message = "missing key `dx` (edge of a cell, m) or `size` (longest side of the domain, m)";
-            return Err(document.error_at(ErrorKind::Scene, "grid", message));
-        }
-    };
-    grid.origin.get_or_insert([-0.5 * nx * dx, 0.0, -0.5 * nz * dx]);
-
-    let frame = 1.0 / file.time.fps;
-    file.time.max_dt.get_or_insert(frame);
-    file.time.min_dt.get_or_insert(1e-4 * frame);
-
-    for (i, source) in file.source.iter_mut().enumerate() {
-        let name = source.name.get_or_insert_with(|| format!("source-{i}"));
-        check_name(document, &format!("source.{i}.name"), name)?;
-    }
-    for (i, obstacle) in file.obstacle.iter_mut().enumerate() {
-        let name = obstacle.name.get_or_insert_with(|| format!("obstacle-{i}"));
-        check_name(document, &format!("obstacle.{i}.name"), name)?;
-        if obstacle.keyframes.is_empty() {
-            obstacle.position.get_or_insert([0.0; 3]);
-        }
-    }
-    Ok(())
-}
-
-/// Names become parts of file names.
-fn check_name(document: &Document, path: &str, name: &str) -> Result<(), SceneError> {
-    let length = name.chars().count();
-    if (1..=64).contains(&length) && name.chars().all(|c| portable(c) == c) {
-        return Ok(());
-    }
-    let message = format!("\"{name}\" is no usable name; write 1 to 64 letters, digits, `_` or `-`");
-    Err(document.error_at(ErrorKind::Scene, path, message))
-}
-
-fn portable(c: char) -> char {
-    if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }
 }
 
 fn grid(file: &SceneFile) -> Grid {
@@ -202,7 +163,7 @@ fn grid(file: &SceneFile) -> Grid {
     Grid::new(dims, dx, DVec3::from(file.grid.origin.unwrap_or_default()))
 }
 
-/// The sides of the domain; without an opening, what is blown in must be sucked out.
+/// The sides of the domain; without an opening, what is blown in must be sucked out, unless there is air to give way.
 fn walls(document: &Document, file: &SceneFile, grid: &Grid) -> Result<[[Wall; 2]; 3], SceneError> {
     let mut walls = [[Wall::Closed; 2]; 3];
     let (mut net, mut total) = (0.0, 0.0);
@@ -221,42 +182,19 @@ fn walls(document: &Document, file: &SceneFile, grid: &Grid) -> Result<[[Wall; 2
                 WallEntry::Inflow { velocity, density, temperature } => {
                     let inward = if upper == 0 { velocity[axis.index()] } else { -velocity[axis.index()] };
                     (net, total, last_inflow) = (net + inward * area, total + (inward * area).abs(), key);
+                    let (density, temperature) = (density.unwrap_or_default(), temperature.unwrap_or_default());
                     Wall::Inflow { velocity: DVec3::from(velocity), density, temperature }
                 }
             };
         }
     }
     let closed = walls.iter().flatten().all(|wall| *wall != Wall::Open);
-    if closed && net.abs() > 1e-9 * total {
+    if file.water.is_none() && closed && net.abs() > 1e-9 * total {
         let message =
             format!("incompatible sources: {net:.3e} m³/s enter a domain without an opening; open another side");
         return Err(document.error_at(ErrorKind::Scene, &format!("walls.{last_inflow}"), message));
     }
     Ok(walls)
-}
-
-fn smoke(file: &SceneFile, sources: Vec<Source>) -> SmokeParams {
-    let smoke = &file.smoke;
-    SmokeParams {
-        rho: smoke.air_density,
-        gravity: DVec3::from(file.scene.gravity),
-        weight: smoke.weight,
-        expansion: smoke.expansion,
-        acceleration: DVec3::from(smoke.acceleration),
-        confinement: smoke.confinement,
-        dissipation: smoke.dissipation,
-        cooling: smoke.cooling,
-        advection: match smoke.advection {
-            AdvectionName::SemiLagrangian => Advection::SemiLagrangian,
-            AdvectionName::Maccormack => Advection::MacCormack,
-            AdvectionName::Cubic => Advection::Cubic,
-        },
-        trace: match smoke.trace {
-            TraceName::Rk2 => Trace::Rk2,
-            TraceName::Rk3 => Trace::Rk3,
-        },
-        sources,
-    }
 }
 
 fn pressure(file: &SceneFile) -> PressureParams {

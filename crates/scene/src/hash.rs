@@ -15,8 +15,7 @@ pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     scene.output = OutputSection::default();
     scene.render = RenderSettings::default();
     scene.obstacle.iter_mut().for_each(|o| o.colour = None);
-    let shapes = scene.obstacle.iter_mut().map(|o| &mut o.shape).chain(scene.source.iter_mut().map(|s| &mut s.shape));
-    for shape in shapes {
+    for (_, shape) in scene.shapes_mut() {
         if let ShapeEntry::Mesh(file) = shape
             && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)
         {

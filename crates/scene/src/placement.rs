@@ -1,5 +1,7 @@
 //! Where bodies are: their bounds against the domain.
 
+use crate::document::Document;
+use crate::error::{ErrorKind, SceneError};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
 use glam::DVec3;
@@ -27,8 +29,27 @@ fn reach(shape: &Shape, n: DVec3) -> f64 {
     }
 }
 
+/// Refuse a body of which no part is in the domain.
+pub fn check_meets_domain(
+    document: &Document,
+    key: &str,
+    name: &str,
+    shape: &Shape,
+    pose: &Pose,
+    grid: &Grid,
+) -> Result<(), SceneError> {
+    let [lo, hi] = bounds(shape, pose);
+    if meets_domain(grid, [lo, hi]) {
+        return Ok(());
+    }
+    let span = |lo: DVec3, hi: DVec3| format!("{:.4?} to {:.4?} m", lo.to_array(), hi.to_array());
+    let (body, domain) = (span(lo, hi), span(grid.origin, grid.upper()));
+    let message = format!("\"{name}\" starts outside the domain: it spans {body}, the domain {domain}; move it inside");
+    Err(document.error_at(ErrorKind::Scene, key, message))
+}
+
 /// Whether a box and the domain share a volume.
-pub fn meets_domain(grid: &Grid, [lo, hi]: [DVec3; 2]) -> bool {
+fn meets_domain(grid: &Grid, [lo, hi]: [DVec3; 2]) -> bool {
     lo.cmplt(grid.upper()).all() && hi.cmpgt(grid.origin).all()
 }
 

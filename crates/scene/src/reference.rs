@@ -9,7 +9,8 @@ const OPENING: &str = "\
 
 A scene is one TOML file. Unknown keys are refused, so a misspelt key never passes unnoticed. Lengths are in metres,
 times in seconds, angles in degrees, temperatures in kelvin above ambient; y is up. `[grid]` is the only section that
-must be there. Editors that know JSON Schema can use what `bathtub schema` prints.
+must be there. A scene is one of smoke, unless a `[water]` section or a `[[liquid]]` makes it one of water. Editors that
+know JSON Schema can use what `bathtub schema` prints.
 
 This page is made from the source code: `bathtub schema --markdown` prints it.
 ";
@@ -124,8 +125,11 @@ impl Page<'_> {
     }
 }
 
+/// The type behind a reference, which is one of two choices where the value may be left out.
 fn resolve<'a>(root: &'a Json, schema: &'a Json) -> &'a Json {
-    schema["$ref"].as_str().map_or(schema, |reference| definition(root, reference))
+    let branches = schema["anyOf"].as_array().into_iter().flatten();
+    let reference = std::iter::once(schema).chain(branches).find_map(|s| s["$ref"].as_str());
+    reference.map_or(schema, |reference| definition(root, reference))
 }
 
 fn description(schema: &Json) -> String {

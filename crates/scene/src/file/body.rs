@@ -3,7 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// A region that emits smoke.
+/// A region that smoke or water comes from. Smoke fills it; water either flows out of it with a `velocity` (a jet), or
+/// is pushed into what is around it at a `rate` (a spring), or both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceEntry {
@@ -23,19 +24,21 @@ pub struct SourceEntry {
     /// Emits until this time, s. Default: never stops.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub end: Option<f64>,
-    /// Smoke density kept up inside; 1 is thick white smoke.
-    #[serde(default = "one")]
-    #[schemars(range(min = 0.0))]
-    pub density: f64,
-    /// Temperature kept up inside, K above ambient.
-    #[serde(default)]
-    pub temperature: f64,
-    /// Velocity kept up inside, m/s. Default: the air moves as it likes.
+    /// Velocity kept up inside, m/s. Default: the fluid moves as it likes.
     pub velocity: Option<[f64; 3]>,
-    /// How much all of that varies in space and time, as a fraction: 0 is steady, 0.5 a restless flame.
-    #[serde(default)]
+    /// Water: volume pushed out, m³/s, above or under water; in a flat scene, through its thickness of one cell.
+    /// Default: none.
+    #[schemars(range(max = 1e12), extend("exclusiveMinimum" = 0.0))]
+    pub rate: Option<f64>,
+    /// Smoke: density kept up inside; 1 is thick white smoke. Default: 1.
+    #[schemars(range(min = 0.0))]
+    pub density: Option<f64>,
+    /// Smoke: temperature kept up inside, K above ambient. Default: 0.
+    pub temperature: Option<f64>,
+    /// Smoke: how much all of that varies in space and time, as a fraction: 0 is steady, 0.5 a restless flame.
+    /// Default: 0.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub flicker: f64,
+    pub flicker: Option<f64>,
 }
 
 /// A solid that the fluid feels and that feels nothing: it stands still, moves steadily, or follows keyframes.
@@ -77,10 +80,6 @@ fn positive_triple(_: &mut SchemaGenerator) -> Schema {
 
 fn positive_scale(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0.0 }, positive_triple(generator)] })
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 /// A closed shape around its own origin.

@@ -4,14 +4,16 @@
 //! into error messages. Lengths in metres, times in seconds, angles in degrees, temperatures in kelvin above ambient.
 
 mod body;
+mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+pub use water::{DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
 use bathtub_output::render::RenderSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A scene: a box of air, what blows smoke into it, and what stands in its way.
+/// A scene: a box with smoke or water in it, where that comes from and goes, and what stands in its way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Bathtub scene")]
@@ -24,9 +26,10 @@ pub struct SceneFile {
     /// Frames and time steps.
     #[serde(default)]
     pub time: TimeSection,
-    /// The air and the smoke in it.
-    #[serde(default)]
-    pub smoke: SmokeSection,
+    /// The air and the smoke in it. Default: a scene without water is one of smoke.
+    pub smoke: Option<SmokeSection>,
+    /// The liquid, in place of smoke.
+    pub water: Option<WaterSection>,
     /// The six sides of the domain.
     #[serde(default)]
     pub walls: WallsSection,
@@ -39,12 +42,31 @@ pub struct SceneFile {
     /// The pictures.
     #[serde(default)]
     pub render: RenderSettings,
-    /// Regions that emit smoke, each under its own `[[source]]`.
+    /// Bodies of water at the start, each under its own `[[liquid]]`.
+    #[serde(default)]
+    pub liquid: Vec<LiquidEntry>,
+    /// Regions that smoke or water comes from, each under its own `[[source]]`.
     #[serde(default)]
     pub source: Vec<SourceEntry>,
+    /// Regions that water vanishes in, each under its own `[[drain]]`.
+    #[serde(default)]
+    pub drain: Vec<DrainEntry>,
     /// Static and scripted solids, each under its own `[[obstacle]]`.
     #[serde(default)]
     pub obstacle: Vec<ObstacleEntry>,
+}
+
+impl SceneFile {
+    /// Every shape in the scene with the key of its entry: `source.0`, `obstacle.2`, …
+    pub fn shapes_mut(&mut self) -> impl Iterator<Item = (String, &mut ShapeEntry)> {
+        let key = |section: &'static str| move |(i, shape)| (format!("{section}.{i}"), shape);
+        let liquids = self.liquid.iter_mut().map(|l| l.shape.as_mut()).enumerate();
+        let liquids = liquids.filter_map(|(i, shape)| Some((i, shape?))).map(key("liquid"));
+        let sources = self.source.iter_mut().map(|s| &mut s.shape).enumerate().map(key("source"));
+        let drains = self.drain.iter_mut().map(|d| &mut d.shape).enumerate().map(key("drain"));
+        let obstacles = self.obstacle.iter_mut().map(|o| &mut o.shape).enumerate().map(key("obstacle"));
+        liquids.chain(sources).chain(drains).chain(obstacles)
+    }
 }
 
 /// What the scene is called and what acts everywhere in it.
@@ -221,19 +243,17 @@ impl WallsSection {
 pub enum WallEntry {
     /// Solid, free slip.
     Closed,
-    /// Ambient pressure; air passes freely.
+    /// Ambient pressure; air passes freely, and water leaves for good.
     Open,
-    /// Air enters at a given velocity: `{ inflow = { velocity = [1, 0, 0] } }`.
+    /// Air, or water over the whole side, enters at a given velocity: `{ inflow = { velocity = [1, 0, 0] } }`.
     Inflow {
-        /// Velocity of the air that enters, m/s.
+        /// Velocity of what enters, m/s.
         velocity: [f64; 3],
-        /// Smoke density of what enters.
-        #[serde(default)]
+        /// Smoke: density of what enters. Default: 0.
         #[schemars(range(min = 0.0))]
-        density: f64,
-        /// Its temperature, K above ambient.
-        #[serde(default)]
-        temperature: f64,
+        density: Option<f64>,
+        /// Smoke: its temperature, K above ambient. Default: 0.
+        temperature: Option<f64>,
     },
 }
 
