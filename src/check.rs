@@ -4,7 +4,6 @@ use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{complain, say};
 use bathtub_engine::fluid::FluidParams;
-use bathtub_engine::fluid::water::particles_per_cell;
 use bathtub_scene::{LoadOptions, Scene, available_memory};
 
 /// Load a scene as the command line names it; it must fit into the memory that is available.
@@ -44,7 +43,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     ));
     say(&format!("  sources    {}", params.fluid.sources()));
     if let (FluidParams::Water(water), Some(filling)) = (&params.fluid, scene.filling) {
-        let particles = |volume: f64| volume / grid.dx.powi(3) * particles_per_cell(water, grid) as f64;
+        let particles = |volume: f64| volume / water.particle_volume(grid);
         let (start, most) = (particles(filling.start), particles(filling.most));
         say(&format!("  drains     {}", water.drains.len()));
         say(&format!("  water      {:.4} m³, about {start:.0} particles, at most {most:.0}", filling.start));

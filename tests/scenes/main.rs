@@ -4,7 +4,6 @@
 //! `BATHTUB_UPDATE=1 cargo test --test scenes` and look at the difference.
 
 use bathtub_engine::fluid::FluidParams;
-use bathtub_engine::fluid::water::particles_per_cell;
 use bathtub_engine::report::{BodyReport, StepReport};
 use bathtub_engine::world::World;
 use bathtub_scene::{LoadOptions, Scene, load};
@@ -182,7 +181,7 @@ fn every_scene_keeps_its_books() {
 /// m³.
 fn volume_of_a_particle(scene: &Scene) -> f64 {
     let grid = scene.params.grid;
-    grid.dx.powi(3) / particles_per_cell(scene.params.fluid.clone().water(), &grid) as f64
+    scene.params.fluid.clone().water().particle_volume(&grid)
 }
 
 fn verification(name: &str) -> &'static Run {

@@ -14,7 +14,6 @@ use crate::water::{Filling, Setting};
 use crate::{hash, overrides, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::fluid::water::particles_per_cell;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
@@ -86,7 +85,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
         Some(_) => {
             let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles };
             let (water, filling) = water::params(&document, &file, &meshes, &setting, &mut warnings)?;
-            let each = grid.dx.powi(3) / particles_per_cell(&water, &grid) as f64;
+            let each = water.particle_volume(&grid);
             contents.particles = filling.most / each;
             (FluidParams::Water(water), Some(filling))
         }
