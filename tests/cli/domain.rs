@@ -96,17 +96,7 @@ fn the_announced_memory_is_needed() {
         "s.toml",
         "[grid]\ncells = [96, 96, 96]\ndx = 0.01\n[time]\nframes = 3\n[output]\ncheckpoint_frames = 1\n",
     );
-    let told = place.bathtub(&["check", "s.toml"]).stdout;
-    let line = told.lines().find_map(|line| line.trim().strip_prefix("memory     about ")).unwrap();
-    let announced: f64 = line.split(" MiB").next().unwrap().parse().unwrap();
-    let mut child = place.command(&["run", "s.toml", "-q", "--no-preview"]).spawn().unwrap();
-    let mut peak = 0.0;
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let high = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        peak = high.map_or(peak, |kib| kib.trim().parse::<f64>().unwrap() / 1024.0);
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let [announced, peak] = place.memory("s.toml");
     assert!((announced / peak - 1.0).abs() < 0.2, "announced {announced} MiB, taken {peak} MiB");
 }
 
