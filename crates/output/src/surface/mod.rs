@@ -10,7 +10,7 @@
 //! thread in a fixed order. Cost is proportional to the particles' bounding box, not to their kernels.
 //!
 //! Own code because it was measured to be faster and flatter than splashsurf_lib 0.14 on a million particles jittered in a
-//! half-full box (2 cores): 0.4 s against 1.2 s with a kernel that leaves holes and 2.7 s with one that does not; still
+//! half-full box (2 cores): 0.5 s against 1.2 s with a kernel that leaves holes and 2.7 s with one that does not; still
 //! water off by at most 0.02 cells against 0.27 before its smoothing. It also ends in planes at the box, where a particle kernel falls off.
 //!
 //! Not done: anisotropic kernels (Yu and Turk 2013), adaptive resolution, tracking of the mesh over time.
