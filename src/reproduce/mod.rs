@@ -5,6 +5,7 @@ mod martin_moyce;
 mod panels;
 mod plot;
 mod taylor_green;
+mod volume;
 
 pub use panels::Panels;
 pub use plot::Plot;
@@ -35,7 +36,8 @@ pub enum Size {
 }
 
 /// Every experiment there is.
-pub const ALL: &[Experiment] = &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT, martin_moyce::EXPERIMENT];
+pub const ALL: &[Experiment] =
+    &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT, martin_moyce::EXPERIMENT, volume::EXPERIMENT];
 
 /// What an experiment found.
 #[derive(Clone, Debug, serde::Serialize)]

@@ -7,10 +7,10 @@ fn experiments_are_listed() {
     let place = Place::new();
     let list = place.bathtub(&["reproduce"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["taylor-green", "cut-cell-order", "martin-moyce"]);
+    assert_eq!(names, ["taylor-green", "cut-cell-order", "martin-moyce", "volume"]);
     place
         .bathtub(&["reproduce", "taylor"])
-        .refuses(2, &["no experiment \"taylor\"", "taylor-green, cut-cell-order, martin-moyce"]);
+        .refuses(2, &["no experiment \"taylor\"", "taylor-green, cut-cell-order, martin-moyce, volume"]);
 }
 
 /// {name, rows: [{case, reference: {…}, ours: {…}}], claims: [{claim, holds}]}, and a plot.

@@ -6,3 +6,4 @@ mod support;
 mod adjointness;
 mod determinism;
 mod symmetry;
+mod water;

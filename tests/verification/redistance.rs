@@ -3,11 +3,17 @@
 use bathtub_engine::grid::{Axis, CellField, Grid, redistance};
 use glam::DVec3;
 
+/// Where a zero lies, in cells from the lower of two cells, and the difference between them.
+type Zero = (f64, f64);
+
+/// A value made of a distance or of a direction, and a point.
+type Field<T> = (&'static str, fn(T, DVec3) -> f64);
+
 /// Half the band in which distances are checked, in cells.
 const BAND: f64 = 5.0;
 
-/// Zeros between neighbouring cells along every axis: where, in cells from the lower one, and the difference between them.
-fn zeros(field: &CellField) -> Vec<(f64, f64)> {
+/// Zeros between neighbouring cells along every axis.
+fn zeros(field: &CellField) -> Vec<Zero> {
     let [nx, ny, nz] = field.dims;
     let mut zeros = Vec::new();
     for a in Axis::ALL.map(Axis::index) {
@@ -58,12 +64,12 @@ fn distances_are_restored_and_the_interface_stays() {
     let dx = 1.0 / 40.0;
     let tilt = DVec3::new(0.36, 0.8, -0.48);
     let flat_tilt = DVec3::new(0.6, -0.8, 0.0);
-    let shapes: [(&str, fn(DVec3, DVec3) -> f64); 3] = [
-        ("sphere", |p, _| p.length() - 0.31),
-        ("plane", |p, normal| normal.dot(p) - 0.013),
-        ("torus", |p, _| (p.x.hypot(p.z) - 0.27).hypot(p.y) - 0.17),
+    let shapes: [Field<DVec3>; 3] = [
+        ("sphere", |_, p| p.length() - 0.31),
+        ("plane", |normal, p| normal.dot(p) - 0.013),
+        ("torus", |_, p| (p.x.hypot(p.z) - 0.27).hypot(p.y) - 0.17),
     ];
-    let distortions: [(&str, fn(f64, DVec3) -> f64); 4] = [
+    let distortions: [Field<f64>; 4] = [
         ("as it is", |d, _| d),
         ("cut off", |d, _| d.clamp(-1.0 / 40.0, 1.0 / 40.0)),
         ("wavy", |d, p| d * (1.0 + 0.5 * (7.0 * p.x + 5.0 * p.y + 3.0 * p.z).sin())),
@@ -77,15 +83,14 @@ fn distances_are_restored_and_the_interface_stays() {
                 let mut field = CellField::new(&grid, 0.0);
                 for c in 0..grid.cells() {
                     let p = grid.cell_centre(grid.cell_at(c));
-                    field.data[c] = distort(distance(p, normal), p);
+                    field.data[c] = distort(distance(normal, p), p);
                 }
                 let before = zeros(&field);
                 redistance(&mut field, dx, (BAND + 2.0) * dx);
                 let after = zeros(&field);
                 assert_eq!(before.len(), after.len());
                 // Along its normal, whose component along the axis is the difference of distances.
-                let shift =
-                    |((a, _), (b, difference)): (&(f64, f64), &(f64, f64))| (a - b).abs() * difference.abs() / dx;
+                let shift = |((a, _), (b, difference)): (&Zero, &Zero)| (a - b).abs() * difference.abs() / dx;
                 let shift = before.iter().zip(&after).map(shift).fold(0.0, f64::max);
                 let slope = gradient_error(&field, dx);
                 println!("{shape} {distortion} {dims:?}: gradient {slope:.4}, shift {shift:.4}");

@@ -3,3 +3,4 @@
 pub mod cut_cell_order;
 pub mod martin_moyce;
 pub mod taylor_green;
+pub mod volume;

@@ -178,10 +178,8 @@ mod tests {
     fn upwind_values_of_planes_are_exact() {
         for normal in [DVec3::new(0.0, 0.6, 0.8), DVec3::new(2.0, 3.0, 6.0) / 7.0, DVec3::Y] {
             let grid = Grid::new([3; 3], 1.0, DVec3::ZERO);
-            let mut distance = vec![f64::INFINITY; 27];
-            for c in 0..27 {
-                distance[c] = 10.0 + normal.dot(DVec3::from(grid.cell_at(c).map(|i| i as f64 - 1.0)));
-            }
+            let at = |c: usize| DVec3::from(grid.cell_at(c).map(|i| i as f64 - 1.0));
+            let distance: Vec<f64> = (0..27).map(|c| 10.0 + normal.dot(at(c))).collect();
             assert!((upwind([3; 3], &distance, 13) - 10.0).abs() < 1e-13, "{normal}");
         }
     }

@@ -1,0 +1,138 @@
+//! Water carried by particles comes to rest where it should, stays there, and keeps its volume.
+
+use crate::support::{fastest_in_liquid, film, fixed, hollow_sphere, particles, still_water};
+use bathtub_engine::fluid::water::{Liquid, Region, Transfer};
+use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
+use bathtub_engine::world::{World, WorldParams};
+use glam::{DQuat, DVec3};
+
+const FLIP: Transfer = Transfer::Flip { pic: 0.05 };
+
+/// How much water is in the spherical container.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fill {
+    Full,
+    Half,
+}
+
+/// The spherical container of rows B2 and B3.
+fn container(n: usize, direction: DVec3, fill: Fill, transfer: Transfer) -> WorldParams {
+    let mut params = still_water([n; 3], 1.0 / n as f64, 1.0);
+    params.obstacles = vec![fixed("container", hollow_sphere(0.42), DVec3::splat(0.5), DQuat::IDENTITY)];
+    params.time = film();
+    let water = params.fluid.water();
+    water.gravity = 9.81 * direction;
+    water.transfer = transfer;
+    if fill == Fill::Half {
+        let rotation = DQuat::from_rotation_arc(DVec3::NEG_Y, direction);
+        let pose = Pose { position: DVec3::splat(0.5) + direction, rotation };
+        water.initial[0].region = Region::Shape(Shape::Box { size: DVec3::splat(2.0) }, pose);
+    }
+    params
+}
+
+/// Row B4: five seconds in the container. Full, nothing ever moves. Half full, the particles of the start are spread by
+/// chance, and it takes them three seconds to settle, if they do: a surface oblique to the grid, and APIC, which does not
+/// damp it as FLIP's share of the grid's velocity does, keep trembling.
+#[test]
+fn water_in_a_spherical_container_stays_at_rest() {
+    let tilted = DVec3::new(0.3, -0.8, 0.52).normalize();
+    for (n, direction, transfer, fill) in [
+        (16, DVec3::NEG_Y, Transfer::Apic, Fill::Full),
+        (16, tilted, FLIP, Fill::Full),
+        (24, tilted, Transfer::Apic, Fill::Full),
+        (32, DVec3::NEG_Y, FLIP, Fill::Half),
+    ] {
+        let mut world = World::new(container(n, direction, fill, transfer));
+        let (settled, depth) = if fill == Fill::Full { (0.0, 0.84) } else { (3.0, 0.42) };
+        let limit = 0.02 * (9.81f64 * depth).sqrt();
+        let (mut fastest, mut drift) = (0.0f64, 0.0f64);
+        while world.state().time < 5.0 {
+            let report = world.step().unwrap();
+            drift = drift.max((report.fluid.volume * 1000.0 / report.fluid.mass - 1.0).abs());
+            if report.t > settled {
+                fastest = fastest.max(fastest_in_liquid(&world));
+            }
+        }
+        let case = format!("{n}³ along {direction:.1}, {transfer:?}, {fill:?}");
+        println!("{case}: {fastest:.4} of {limit:.4} m/s, volume {drift:.4}");
+        assert!(fastest <= limit, "{case}: {fastest} m/s, limit {limit}");
+        assert!(drift <= 0.01, "{case}: volume off by {drift}");
+    }
+}
+
+/// Levels on both sides of a wall that does not reach the floor, m: what stands there over its width, and the same on the
+/// other side.
+fn levels(world: &World, wall: [f64; 2]) -> [f64; 2] {
+    let grid = &world.params().grid;
+    let each = grid.dx.powi(3) / if grid.dims[2] == 1 { 9.0 } else { 8.0 };
+    let depth = grid.upper().z - grid.origin.z;
+    let x = || particles(world).position.iter().map(|p| p.x);
+    let left = x().filter(|&x| x < wall[0]).count() as f64 * each / (wall[0] * depth);
+    let right = x().filter(|&x| x > wall[1]).count() as f64 * each / ((grid.upper().x - wall[1]) * depth);
+    [left, right]
+}
+
+/// Row B7: two vessels of different widths that are joined below, in the plane and in space. The water swings
+/// between them, ever less; the levels are means over the last two seconds.
+#[test]
+fn communicating_vessels_come_to_the_same_level() {
+    for (dims, wall) in [([48, 48, 1], [0.3, 0.4]), ([24, 24, 8], [0.55, 0.7])] {
+        let dx = 1.0 / dims[0] as f64;
+        let mut params = still_water(dims, dx, 0.35);
+        params.time = film();
+        let block = |low: DVec3, high: DVec3| {
+            Region::Shape(
+                Shape::Box { size: high - low },
+                Pose { position: 0.5 * (low + high), rotation: DQuat::IDENTITY },
+            )
+        };
+        let column = block(DVec3::new(-1.0, -1.0, -1.0), DVec3::new(wall[0], 0.75, 2.0));
+        params.fluid.water().initial.push(Liquid { region: column, velocity: DVec3::ZERO });
+        let divider = Shape::Box { size: DVec3::new(wall[1] - wall[0], 2.0, 3.0) };
+        params.obstacles =
+            vec![fixed("wall", divider, DVec3::new(0.5 * (wall[0] + wall[1]), 1.2, 0.0), DQuat::IDENTITY)];
+        let mut world = World::new(params);
+        let start = levels(&world, wall);
+        assert!(start[0] - start[1] > 0.3, "{start:?}");
+        let (mut sums, mut count) = ([0.0; 2], 0.0);
+        while world.state().time < 10.0 {
+            world.step().unwrap();
+            if world.state().time > 8.0 {
+                let now = levels(&world, wall);
+                sums.iter_mut().zip(now).for_each(|(sum, level)| *sum += level);
+                count += 1.0;
+            }
+        }
+        let [left, right] = sums.map(|sum| sum / count);
+        println!(
+            "{dims:?}: {start:.3?} to {left:.4} {right:.4}, {:.3} cells, {:.4} m/s",
+            (left - right) / dx,
+            fastest_in_liquid(&world)
+        );
+        assert!((left - right).abs() <= 0.5 * dx, "{dims:?}: levels {left} and {right}, cells of {dx}");
+    }
+}
+
+/// Row D13: a ball bobs half immersed in a calm tank for 20 seconds.
+#[test]
+fn a_tank_with_a_bobbing_ball_keeps_its_volume() {
+    let mut params = still_water([24, 20, 24], 1.0 / 24.0, 0.45);
+    params.time = film();
+    params.pressure.params.tolerance = 1e-6;
+    let key = |n: i32| {
+        let position = DVec3::new(0.5, 0.45 + if n % 2 == 0 { 0.04 } else { -0.04 }, 0.5);
+        Keyframe { time: n as f64, pose: Pose { position, rotation: DQuat::IDENTITY } }
+    };
+    let motion = Motion::Keyframes((0..=20).map(key).collect());
+    params.obstacles = vec![Obstacle { name: "ball".into(), shape: Shape::Sphere { radius: 0.2 }, motion }];
+    let mut world = World::new(params);
+    let mut drift = 0.0f64;
+    while world.state().time < 20.0 {
+        let report = world.step().unwrap();
+        drift = drift.max((report.fluid.volume * 1000.0 / report.fluid.mass - 1.0).abs());
+    }
+    println!("bobbing: volume {drift:.4}");
+    assert!(drift <= 0.01, "volume off by {drift}");
+}
