@@ -116,7 +116,8 @@ pub struct RegionReport {
 /// Conservation errors of one step, relative.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Ledger {
-    /// |inflow − outflow| ÷ (|inflow| + |outflow|) through the domain's sides and the solids.
+    /// |inflow − outflow| ÷ (|inflow| + |outflow|) through the domain's sides and the solids; of a liquid, what it fills
+    /// compared with what its particles stand for.
     pub volume_error: f64,
     /// Momentum given by the pressure minus impulses on solids and walls, relative to their sum.
     pub momentum_error: f64,
@@ -158,6 +159,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
     let Coupled { projected, bodies, momentum_error, ms } = coupled;
+    let (fluid, rho) = (fluid_totals(world), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
         incompatible_flux: region.incompatible * grid.dx.powi(2),
@@ -177,8 +179,14 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
             converged: projected.info.converged,
             ms,
         },
-        fluid: fluid_totals(world),
-        ledger: Ledger { volume_error: volume_error(grid, boundary, &state.velocity), momentum_error },
+        ledger: Ledger {
+            volume_error: match state.fluid {
+                FluidState::Smoke(_) => volume_error(grid, boundary, &state.velocity),
+                FluidState::Water(_) => (fluid.volume * rho - fluid.mass).abs() / fluid.mass.max(f64::MIN_POSITIVE),
+            },
+            momentum_error,
+        },
+        fluid,
         bodies: bodies
             .into_iter()
             .map(|body| BodyReport {

@@ -4,10 +4,10 @@
 //! the sky (single scattering plus softened copies of it that stand in for multiple scattering \[W13\]); solids are
 //! triangle meshes with soft shadows and sky occlusion on a ground plane before a backdrop. Light reaching the smoke comes
 //! from optical depths swept through the grid once per frame and light (`light`), so a sample costs one lookup.
-//! A frame with a flat axis is drawn straight on (`flat`).
+//! Water is drawn by [`render_water`]: rays split at its surface (`water`). A frame with a flat axis is drawn straight on (`flat`).
 //!
 //! The same frame and settings give the same pixels for any number of threads: each pixel is computed
-//! alone, and its noise is a function of its place. Not done: refraction, colour bleeding between solids, light cast by
+//! alone, and its noise is a function of its place. Not done: smoke and water in one picture, colour bleeding between solids, light cast by
 //! hot smoke, motion blur.
 //!
 //! \[W13\] M. Wrenninge, C. Kulla, V. Lundqvist, "Oz: the great and volumetric", SIGGRAPH Talks 2013.

@@ -1,10 +1,11 @@
 //! Particles' bumps taken off the surface, and the normals of the result.
 //!
-//! Let G be some passes of a vertex towards the mean of its neighbours. G alone would also shrink whatever is curved, so
-//! the surface becomes G p + G(p − G p): what G took away is smoothed itself and given back, which removes noise as G does, 1 − (1 − g)²
-//! in place of g, and keeps slow bends, 1 − (1 − g)² ≈ 1 for g ≈ 1 (Vollmer, Mencl and Müller 1999 correct the
-//! shrinkage in the same spirit). A vertex moves no farther than a part of a cell, and only where the liquid is a large
-//! body: spray and thin sheets keep the shape that their particles give them.
+//! Let G be many passes of a vertex towards the mean of its neighbours, and H a few. G leaves nothing of the bumps, but also shrinks
+//! whatever is curved, so what it took away along the normal, r = n·H(p − G p), is given back where it is more than bumps can be: the surface becomes
+//! G p + w(|r|) r n, with w from 0 to 1 over some hundredths of a cell (Vollmer, Mencl and Müller 1999 give back in the same
+//! spirit, but everywhere). So still water is as flat as G makes it, and waves and drops are as crisp as H leaves them. A vertex moves no
+//! farther than a part of a cell, and only where the liquid is a large body: spray and thin sheets keep the shape
+//! that their particles give them.
 //!
 //! Vertices on the sides of the box stay on them. The edge between a side and the free surface belongs to the
 //! free surface: it takes no part of what goes on in the side's plane.
@@ -15,8 +16,10 @@ use bathtub_engine::grid::Grid;
 use glam::DVec3;
 use rayon::prelude::*;
 
-/// Passes of one G: smooths over about 1.7 cells.
-const PASSES: usize = 36;
+/// Passes of G, which smooths over about 2.2 cells, and of H, about 1.5 cells.
+const PASSES: [usize; 2] = [60, 28];
+/// What G takes away beyond the first is given back in part, beyond the second in full, cells.
+const MORE_THAN_BUMPS: [f32; 2] = [0.04, 0.12];
 /// How far a vertex goes towards its neighbours' mean in a pass.
 const STEP: f64 = 0.5;
 /// Farthest that a vertex may move, cells.
@@ -37,9 +40,9 @@ pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
     let neighbours = Neighbours::new(mesh, &marks);
     let freedom: Vec<f64> = mesh.vertices.par_iter().map(|&v| f64::from(smoothstep(LARGE_BODY, bulk.at(v)))).collect();
 
-    let relax = |mut values: Vec<DVec3>| {
+    let relax = |mut values: Vec<DVec3>, passes: usize| {
         let mut next = values.clone();
-        for _ in 0..PASSES {
+        for _ in 0..passes {
             next.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, next)| {
                 for (n, new) in next.iter_mut().enumerate() {
                     let v = n + chunk * CHUNK;
@@ -51,14 +54,19 @@ pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
         }
         values
     };
-    let smoothed = relax(mesh.vertices.clone());
+    let smoothed = relax(mesh.vertices.clone(), PASSES[0]);
     let taken: Vec<DVec3> = mesh.vertices.iter().zip(&smoothed).map(|(p, q)| *p - *q).collect();
-    let given = relax(taken);
+    let given = relax(taken, PASSES[1]);
+    let rough = std::mem::replace(&mut mesh.vertices, smoothed);
+    let normals = area_normals(mesh, &marks);
+
     let limit = FARTHEST * grid.dx;
     let (low, high) = (grid.origin, grid.upper());
-    mesh.vertices.par_iter_mut().zip(smoothed).zip(given).zip(&marks).for_each(|(((vertex, q), r), &mark)| {
-        let moved = sides.along(mark, q + r - *vertex);
-        *vertex = (*vertex + moved.clamp_length_max(limit)).clamp(low, high);
+    mesh.vertices.par_iter_mut().with_min_len(CHUNK).enumerate().for_each(|(v, vertex)| {
+        let r = given[v].dot(normals[v]);
+        let back = f64::from(smoothstep(MORE_THAN_BUMPS, (r.abs() / grid.dx) as f32));
+        let moved = sides.along(marks[v], *vertex + back * r * normals[v] - rough[v]);
+        *vertex = (rough[v] + moved.clamp_length_max(limit)).clamp(low, high);
     });
 }
 
@@ -68,28 +76,32 @@ pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
 pub fn vertex_normals(mesh: &TriMesh, grid: &Grid) -> Vec<DVec3> {
     let sides = Sides::new(grid);
     let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
-    let mut free = vec![DVec3::ZERO; mesh.vertices.len()];
-    let mut flat = free.clone();
-    for t in &mesh.triangles {
-        let [a, b, c] = t.map(|v| mesh.vertices[v as usize]);
-        let area = (b - a).cross(c - a);
-        let sums = if in_side(t, &marks) { &mut flat } else { &mut free };
-        t.iter().for_each(|&v| sums[v as usize] += area);
-    }
+    let mut normals = area_normals(mesh, &marks);
     let neighbours = Neighbours::new(mesh, &marks);
-    let unit = |n: DVec3| n.try_normalize();
-    let mut normals: Vec<DVec3> =
-        free.iter().zip(&flat).map(|(&n, &m)| unit(n).or(unit(m)).unwrap_or(DVec3::Y)).collect();
     for _ in 0..NORMAL_PASSES {
         let mean = |v: usize| {
             let toward = neighbours.mean(v, &normals) - normals[v];
             // A neighbour beyond a sharp edge, as on spray, must not turn the normal.
             let gentle = (1.0 - toward.length()).max(0.0);
-            unit(normals[v] + STEP * gentle * toward).unwrap_or(normals[v])
+            (normals[v] + STEP * gentle * toward).try_normalize().unwrap_or(normals[v])
         };
         normals = (0..normals.len()).into_par_iter().with_min_len(CHUNK).map(mean).collect();
     }
     normals
+}
+
+/// Unit normals weighted by area, of the free surface where a vertex belongs to it.
+fn area_normals(mesh: &TriMesh, marks: &[u8]) -> Vec<DVec3> {
+    let mut free = vec![DVec3::ZERO; mesh.vertices.len()];
+    let mut flat = free.clone();
+    for t in &mesh.triangles {
+        let [a, b, c] = t.map(|v| mesh.vertices[v as usize]);
+        let area = (b - a).cross(c - a);
+        let sums = if in_side(t, marks) { &mut flat } else { &mut free };
+        t.iter().for_each(|&v| sums[v as usize] += area);
+    }
+    let unit = |n: DVec3| n.try_normalize();
+    free.iter().zip(&flat).map(|(&n, &m)| unit(n).or(unit(m)).unwrap_or(DVec3::Y)).collect()
 }
 
 /// Whether each triangle of a liquid's surface lies in a side of the box.

@@ -63,17 +63,20 @@ pub struct Drain {
     pub end: f64,
 }
 
-/// How much of its part of the cell a particle's place varies over.
-const JITTER: f64 = 0.6;
+/// How much of its part of the cell a particle's place varies over: enough to break up the lattice, too little to make
+/// waves on still water.
+const JITTER: f64 = 0.15;
 
 /// The parts of cells, and what sources and drains reach.
 pub struct Seeding {
     parts: Parts,
     sources: Vec<Flowing>,
-    /// Cells in sources, in order of their index.
+    /// Cells in sources, in order of their index; several times if several sources reach them.
     reached: Vec<Reached>,
-    /// Index in `reached` of every cell, or [`NONE`]; empty without sources.
+    /// A number for every cell in a source, [`NONE`] for the others; empty without sources.
     slots: Vec<u32>,
+    /// How many numbers there are.
+    slot_count: usize,
     drains: Vec<(Drain, SignedDistance)>,
     /// Whether a cell may hold a part of a drain; empty without drains.
     drained: Vec<bool>,
@@ -197,12 +200,15 @@ impl Seeding {
                 sources.push(Flowing { start: 0.0, end: f64::INFINITY, velocity: Some(velocity), push: 0.0 });
             }
         }
-        // Where sources overlap, the first one counts.
         reached.sort_by_key(|r| (r.cell, r.source));
-        reached.dedup_by_key(|r| r.cell);
         let mut slots = if reached.is_empty() { Vec::new() } else { vec![NONE; grid.cells()] };
-        for (slot, r) in reached.iter().enumerate() {
-            slots[r.cell as usize] = slot as u32;
+        let mut slot_count = 0;
+        for r in reached.iter() {
+            let slot = &mut slots[r.cell as usize];
+            if *slot == NONE {
+                *slot = slot_count as u32;
+                slot_count += 1;
+            }
         }
 
         let drains: Vec<(Drain, SignedDistance)> =
@@ -215,7 +221,7 @@ impl Seeding {
             true => Vec::new(),
             false => (0..grid.cells()).into_par_iter().map(touches).collect(),
         };
-        Self { parts, sources, reached, slots, drains, drained }
+        Self { parts, sources, reached, slots, slot_count, drains, drained }
     }
 
     /// The liquid at the start, outside of solids; where bodies of liquid overlap, the first one counts.
@@ -286,7 +292,7 @@ impl Seeding {
             return Vec::new();
         }
         let grid = step.grid;
-        let mut held = vec![(0u64, 0u32); self.reached.len()];
+        let mut held = vec![(0u64, 0u32); self.slot_count];
         for p in moved.iter().map(|m| (m.position - grid.origin) / grid.dx).filter(|p| p.is_finite()) {
             let slot = self.slots[grid.cell_around(p)];
             if slot != NONE {
@@ -298,18 +304,17 @@ impl Seeding {
         let solids = step.boundary.distance.as_ref().map(Lattice::cells);
         let flow = VelocityLattice::new(velocity);
         let mut seeds = Vec::new();
-        for (r, (mut taken, mut count)) in self.reached.iter().zip(held) {
+        for r in self.reached.iter().filter(|r| is_active(&self.sources[r.source as usize])) {
             let source = &self.sources[r.source as usize];
-            taken |= !r.parts;
-            if !is_active(source) {
-                continue;
-            }
-            for part in (0..self.parts.len()).filter(|part| taken >> part & 1 == 0) {
+            let (taken, count) = &mut held[self.slots[r.cell as usize] as usize];
+            for part in (0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1) {
                 let position = self.parts.place(grid, r.cell as usize, part, salt + 1);
-                if count < r.parts.count_ones() && is_free(grid, &solids, keep_out, position) {
+                let has_room = *taken >> part & 1 == 0 && (*count as usize) < self.parts.len();
+                if has_room && is_free(grid, &solids, keep_out, position) {
                     let velocity = source.velocity.unwrap_or_else(|| flow.linear((position - grid.origin) / grid.dx));
                     seeds.push(Moved { position, velocity });
-                    count += 1;
+                    *taken |= 1 << part;
+                    *count += 1;
                 }
             }
         }
