@@ -3,7 +3,7 @@
 use crate::coupling::obstacles::{BodyImpulse, Obstacles};
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::{Projected, Projection};
-use crate::fluid::water::extend;
+use crate::fluid::water::{Particles, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
@@ -339,21 +339,27 @@ impl World {
 
     /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
     fn fastest(&self) -> (f64, [usize; 3]) {
-        let mut found =
-            (self.obstacles.speed(self.state.time, self.params.time.max_dt.min(1.0 / self.params.time.fps)), [0; 3]);
-        found.0 = found.0.max(self.fluid.source_speed());
-        if let Some(water) = self.state.fluid.water() {
-            // Spray may be faster than anything on the grid.
+        let Self { params, state, .. } = self;
+        let solids = self.obstacles.speed(state.time, params.time.max_dt.min(1.0 / params.time.fps));
+        let mut found = (solids.max(self.fluid.source_speed()), [0; 3]);
+        if let Some(water) = state.fluid.water() {
+            // What moves are the particles; a face may be faster, where a solid leaves it open by a slit.
+            let Particles { position, velocity, .. } = &water.particles;
             let speed = |v: &DVec3| v.abs().max_element();
-            found.0 = found.0.max(water.particles.velocity.par_iter().map(speed).reduce(|| 0.0, f64::max));
+            let fastest = velocity.par_iter().map(speed).reduce(|| 0.0, f64::max);
+            if fastest > found.0 {
+                let index = velocity.iter().position(|v| speed(v) == fastest).unwrap_or(0);
+                let grid = &params.grid;
+                found = (fastest, grid.cell_at(grid.cell_around((position[index] - grid.origin) / grid.dx)));
+            }
+            return found;
         }
         for axis in Axis::ALL {
-            let data = &self.state.velocity.axes[axis.index()];
+            let data = &state.velocity.axes[axis.index()];
             let speed = data.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max);
             if speed > found.0 {
-                let dims = self.params.grid.face_dims(axis);
                 let index = data.iter().position(|u| u.abs() == speed).unwrap_or(0);
-                found = (speed, unravel(dims, index));
+                found = (speed, unravel(params.grid.face_dims(axis), index));
             }
         }
         found

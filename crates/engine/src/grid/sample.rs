@@ -250,23 +250,25 @@ fn mix(a: f64, b: f64, t: f64) -> f64 {
     t.mul_add(b - a, a)
 }
 
+/// Along y and z in pairs, which the processor does at once, then along x.
 #[inline(always)]
 fn blend(c: &[f64; 8], x: f64, y: f64, z: f64) -> f64 {
-    let low = mix(mix(c[0], c[1], x), mix(c[2], c[3], x), y);
-    let high = mix(mix(c[4], c[5], x), mix(c[6], c[7], x), y);
-    mix(low, high, z)
+    let low = [mix(c[0], c[2], y), mix(c[1], c[3], y)];
+    let high = [mix(c[4], c[6], y), mix(c[5], c[7], y)];
+    mix(mix(low[0], high[0], z), mix(low[1], high[1], z), x)
 }
 
 /// The blend and its gradient.
 #[inline(always)]
 fn slope(c: &[f64; 8], x: f64, y: f64, z: f64) -> (f64, DVec3) {
-    // Values and x-slopes along the four edges, then along the two faces.
-    let (e00, e10) = (mix(c[0], c[1], x), mix(c[2], c[3], x));
-    let (e01, e11) = (mix(c[4], c[5], x), mix(c[6], c[7], x));
-    let (s00, s10, s01, s11) = (c[1] - c[0], c[3] - c[2], c[5] - c[4], c[7] - c[6]);
-    let (low, high) = (mix(e00, e10, y), mix(e01, e11, y));
-    let gradient = DVec3::new(mix(mix(s00, s10, y), mix(s01, s11, y), z), mix(e10 - e00, e11 - e01, z), high - low);
-    (mix(low, high, z), gradient)
+    // In pairs along y and z, with their slopes; then along x.
+    let low = [mix(c[0], c[2], y), mix(c[1], c[3], y)];
+    let high = [mix(c[4], c[6], y), mix(c[5], c[7], y)];
+    let value = [mix(low[0], high[0], z), mix(low[1], high[1], z)];
+    let along_y = [mix(c[2] - c[0], c[6] - c[4], z), mix(c[3] - c[1], c[7] - c[5], z)];
+    let along_z = [high[0] - low[0], high[1] - low[1]];
+    let gradient = DVec3::new(value[1] - value[0], mix(along_y[0], along_y[1], x), mix(along_z[0], along_z[1], x));
+    (mix(value[0], value[1], x), gradient)
 }
 
 /// Hermite cubic between q[1] and q[2] with central slopes, set to zero where they disagree in

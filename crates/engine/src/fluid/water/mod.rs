@@ -22,7 +22,7 @@ use super::boundary::{Boundary, Wall};
 use super::projection::Projection;
 use super::{Shake, Step};
 use crate::grid::parallel::{for_each_row, sum_rows};
-use crate::grid::{Axis, CellField, Extension, FaceField, Grid, Lattice, VelocityLattice, strides};
+use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides};
 use crate::report::Stages;
 use crate::solve::SolveError;
 use crowding::Crowding;
@@ -246,7 +246,7 @@ impl Water {
         let (grid, boundary) = (step.grid, step.boundary);
         self.surface.mark_near(&now.distance);
         let (flow, drift) = (VelocityLattice::new(velocity), VelocityLattice::new(&now.drift));
-        let solids = boundary.distance.as_ref().map(Lattice::cells);
+        let solids = &boundary.distance;
         let sides = Sides::new(grid, boundary);
         let (near, trace, h) = (&self.surface.near, self.params.trace, step.dt / grid.dx);
         let per_cell = 1.0 / grid.dx;
@@ -261,11 +261,13 @@ impl Water {
                 p + h * v
             };
             let mut end = sides.clamp(wanted);
-            if let Some(solids) = &solids
-                && solids.linear(end) < end.distance(p) + step.solid_reach + 1.5
-            {
-                let kept = keep_out(x, grid.origin + grid.dx * end);
-                end = sides.clamp((kept - grid.origin) / grid.dx);
+            if let Some(solids) = &solids {
+                // Distance changes by at most one per cell, and within a cell by less than one from its centre.
+                let reach = end.distance(p) + step.solid_reach + 1.0;
+                if solids.data[grid.cell_around(end)] < reach {
+                    let kept = keep_out(x, grid.origin + grid.dx * end);
+                    end = sides.clamp((kept - grid.origin) * per_cell);
+                }
             }
             let position = if sides.holds(end) { grid.origin + grid.dx * end } else { DVec3::NAN };
             // What hits something keeps the velocity with which it slides along.
