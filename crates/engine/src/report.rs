@@ -238,7 +238,7 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
     let [px, py, pz, kinetic, potential] =
         sums.into_iter().fold([0.0; 5], |sum, terms| std::array::from_fn(|i| sum[i] + terms[i])).map(|sum| mass * sum);
     FluidReport {
-        volume: water.filled_volume(grid, &world.boundary().volume, each, world.particle_starts()),
+        volume: world.filled().map_or(0.0, |filled| water.filled_volume(grid, &world.boundary().volume, filled)),
         mass: mass * (particles.len() as u64 + water.bank) as f64,
         momentum: DVec3::new(px, py, pz),
         kinetic,

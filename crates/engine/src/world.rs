@@ -197,11 +197,11 @@ impl World {
         }
     }
 
-    /// First particle of every cell after the last step, and their number at the end; empty without particles.
-    pub(crate) fn particle_starts(&self) -> &[u32] {
+    /// Share of each cell that particles fill after the last step, if there are particles.
+    pub(crate) fn filled(&self) -> Option<&CellField> {
         match &self.fluid {
-            Fluid::Smoke(_) => &[],
-            Fluid::Water(water) => water.starts(),
+            Fluid::Smoke(_) => None,
+            Fluid::Water(water) => Some(water.filled()),
         }
     }
 

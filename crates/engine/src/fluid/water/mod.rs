@@ -94,10 +94,10 @@ pub struct WaterState {
 
 impl WaterState {
     /// Volume that the liquid fills, m³: a cell with liquid on all sides counts with its open volume (in cells), any
-    /// other with its particles, `each` of that volume. `starts` has the first particle of each cell.
+    /// other with what particles fill of it (in cells).
     ///
     /// Unlike the particles' number, this changes if the particles crowd or scatter.
-    pub(crate) fn filled_volume(&self, grid: &Grid, open: &CellField, each: f64, starts: &[u32]) -> f64 {
+    pub(crate) fn filled_volume(&self, grid: &Grid, open: &CellField, filled: &CellField) -> f64 {
         let d = &self.distance.data;
         let (dims, cell_volume) = (grid.dims, grid.dx.powi(3));
         let stride = strides(dims);
@@ -108,7 +108,7 @@ impl WaterState {
                 let beside =
                     |a: usize| at[a] > 0 && is_air(c - stride[a]) || at[a] + 1 < dims[a] && is_air(c + stride[a]);
                 match is_air(c) || (0..3).any(beside) {
-                    true => each * f64::from(starts[c + 1] - starts[c]),
+                    true => cell_volume * filled.data[c],
                     false => cell_volume * open.data[c],
                 }
             };
@@ -140,7 +140,7 @@ const EXTRA_LAYERS: f64 = 2.0;
 
 /// A face less open than this lets through what it must, but its velocity says little about the liquid around it: it is
 /// continued from the others.
-const LEAST_OPEN: f64 = 0.1;
+const LEAST_OPEN: f64 = 0.5;
 
 /// Most layers; beyond them velocity is zero.
 const MOST_LAYERS: f64 = 16.0;
@@ -154,7 +154,7 @@ impl Water {
         Self {
             seeding: Seeding::new(params, grid, walls),
             sorter: Sorter::default(),
-            surface: Surface::new(grid),
+            surface: Surface::new(grid, params.parts(grid)),
             gather: Gather::default(),
             crowding: Crowding::new(grid),
             advector: Advector::default(),
@@ -172,7 +172,8 @@ impl Water {
         keep_out: &KeepOut,
         velocity: &mut FaceField,
     ) -> WaterState {
-        let seeds = self.seeding.initial(&self.params, grid, boundary, keep_out);
+        self.surface.set_room(grid, boundary);
+        let seeds = self.seeding.initial(&self.params, grid, &self.surface, keep_out);
         let mut state = WaterState {
             particles: Particles::default(),
             distance: CellField::new(grid, grid.dx),
@@ -183,7 +184,6 @@ impl Water {
         };
         let nothing = (&Particles::default(), &[][..]);
         self.sorter.sort(grid, nothing, &seeds, usize::MAX, self.has_affine(), &mut state.particles);
-        self.surface.set_room(grid, boundary);
         self.find_surface(grid, boundary, &mut state);
         self.gather.velocity(grid, &state.particles, self.sorter.starts(), velocity);
         state
@@ -281,7 +281,7 @@ impl Water {
     /// Density of the particles, signed distance of the surface.
     fn find_surface(&mut self, grid: &Grid, boundary: &Boundary, state: &mut WaterState) {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
-        transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.density);
+        transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.filled);
         self.surface.find(grid, boundary, &mut state.distance);
     }
 
@@ -341,9 +341,9 @@ impl Water {
         Ok(())
     }
 
-    /// First particle of every cell after the last step, and their number at the end.
-    pub fn starts(&self) -> &[u32] {
-        self.sorter.starts()
+    /// Share of each cell that particles fill after the last step.
+    pub fn filled(&self) -> &CellField {
+        &self.surface.filled
     }
 
     /// Fastest velocity that a source sets, m/s.
@@ -443,7 +443,12 @@ impl Sides {
 impl WaterParams {
     /// Particles of a full cell.
     pub fn particles_per_cell(&self, grid: &Grid) -> usize {
-        Axis::ALL.iter().filter(|&&axis| !grid.is_flat(axis)).map(|_| self.particles_per_axis).product()
+        self.parts(grid).iter().product()
+    }
+
+    /// Parts of a cell along each axis, with one particle each.
+    fn parts(&self, grid: &Grid) -> [usize; 3] {
+        Axis::ALL.map(|axis| if grid.is_flat(axis) { 1 } else { self.particles_per_axis })
     }
 
     /// Volume that a particle stands for, m³.

@@ -6,9 +6,10 @@
 //! flows in.
 
 use super::particles::{Moved, Particles};
+use super::surface::Surface;
 use super::{KeepOut, WaterParams};
 use crate::fluid::Step;
-use crate::fluid::boundary::{Boundary, Wall};
+use crate::fluid::boundary::Wall;
 use crate::fluid::noise::mix;
 use crate::geometry::{Pose, Shape, SignedDistance};
 use crate::grid::{Axis, FaceField, Grid, Lattice, VelocityLattice, strides, unravel};
@@ -112,7 +113,7 @@ impl Parts {
     fn new(params: &WaterParams, grid: &Grid) -> Self {
         let m = params.particles_per_axis;
         assert!((1..=4).contains(&m), "a cell has 1 to 4 particles along each axis");
-        Self { counts: Axis::ALL.map(|axis| if grid.is_flat(axis) { 1 } else { m }), seed: params.seed }
+        Self { counts: params.parts(grid), seed: params.seed }
     }
 
     fn len(&self) -> usize {
@@ -225,7 +226,7 @@ impl Seeding {
     }
 
     /// The liquid at the start, outside of solids; where bodies of liquid overlap, the first one counts.
-    pub fn initial(&self, params: &WaterParams, grid: &Grid, boundary: &Boundary, keep_out: &KeepOut) -> Vec<Moved> {
+    pub fn initial(&self, params: &WaterParams, grid: &Grid, surface: &Surface, keep_out: &KeepOut) -> Vec<Moved> {
         let regions: Vec<(Inside, DVec3)> = params
             .initial
             .iter()
@@ -234,7 +235,6 @@ impl Seeding {
                 Region::Below(level) => (Inside::Below(*level), liquid.velocity),
             })
             .collect();
-        let solids = boundary.distance.as_ref().map(Lattice::cells);
         let part_size = grid.dx / params.particles_per_axis as f64;
         let seeds_of = |cell: usize| {
             let centre = grid.cell_centre(grid.cell_at(cell));
@@ -246,13 +246,16 @@ impl Seeding {
             let seed = move |part: usize| {
                 // Of the parts that a surface cuts, as many are filled as it leaves liquid, and evenly.
                 let (centre, threshold) = (self.parts.centre(grid, cell, part), self.parts.dither(grid, cell, part));
+                let open = surface.open_part(cell, part);
                 let mut filled = 0.0;
                 let (_, velocity) = close.iter().find(|(inside, _)| {
-                    filled += (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
+                    filled += open * (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
                     filled > threshold
                 })?;
+                // What solids cover of an open part is left free by moving out of it.
                 let position = self.parts.place(grid, cell, part, 0);
-                is_free(grid, &solids, keep_out, position).then_some(Moved { position, velocity: *velocity })
+                let position = if open < 1.0 { keep_out(position, position) } else { position };
+                Some(Moved { position, velocity: *velocity })
             };
             (0..parts).filter_map(seed).collect::<Vec<_>>()
         };

@@ -11,22 +11,28 @@
 //! choose. What fills less than about a cell stays below ρ = ½ and is spray.
 //!
 //! Solids take room away: the density is relative to the room ω that they leave in the neighbourhood,
-//! the same kernel's mean of the cells' open parts.
+//! the same kernel's mean of the open parts of the cells.
 
 use crate::fluid::boundary::Boundary;
 use crate::grid::parallel::for_each_row;
-use crate::grid::{Axis, CellField, Grid, strides};
+use crate::grid::{Axis, CellField, Grid, Lattice, strides, unravel};
+use glam::DVec3;
 use rayon::prelude::*;
 
 /// Where the liquid is, as the particles tell.
 pub struct Surface {
     /// Share of the room around each cell centre that particles fill; 1 in the liquid.
     pub density: CellField,
+    /// Share of each cell that particles fill, solids or not; the kernel spreads them over neighbouring cells.
+    pub filled: CellField,
     /// Cells in the liquid or next to a cell in it.
     pub near: Vec<bool>,
     room: CellField,
     tight: Vec<Tight>,
-    scratch: Vec<f64>,
+    /// Parts of a cell along each axis, one particle each.
+    parts: [usize; 3],
+    /// How open every part of every cell is; empty without solids.
+    open_parts: Vec<f32>,
 }
 
 /// A cell with little room that is not closed.
@@ -35,9 +41,6 @@ struct Tight {
     /// The cells around it, and how open it is to them.
     beside: [(usize, f64); 6],
 }
-
-/// Weights of the trilinear kernel's means over the cells along one axis.
-const KERNEL: [f64; 3] = [0.125, 0.75, 0.125];
 
 /// Where solids leave less room than this, particles are too few to tell; the neighbours do.
 const LEAST_ROOM: f64 = 0.6;
@@ -51,38 +54,67 @@ pub fn depth(density: f64) -> f64 {
 }
 
 impl Surface {
-    /// Nothing known yet.
-    pub fn new(grid: &Grid) -> Self {
+    /// Nothing known yet; a full cell has this many particles along each axis.
+    pub fn new(grid: &Grid, parts: [usize; 3]) -> Self {
         Self {
             density: CellField::new(grid, 0.0),
+            filled: CellField::new(grid, 0.0),
             near: vec![false; grid.cells()],
             room: CellField::new(grid, 1.0),
             tight: Vec::new(),
-            scratch: Vec::new(),
+            parts,
+            open_parts: Vec::new(),
         }
+    }
+
+    /// How open a part of a cell is.
+    pub fn open_part(&self, cell: usize, part: usize) -> f64 {
+        self.open_parts.get(cell * self.parts.iter().product::<usize>() + part).map_or(1.0, |&open| f64::from(open))
     }
 
     /// The solids have moved: how much room do they leave?
     pub fn set_room(&mut self, grid: &Grid, boundary: &Boundary) {
-        if boundary.distance.is_none() {
-            return;
-        }
-        self.room.data.copy_from_slice(&boundary.volume.data);
-        let dims = grid.dims;
-        for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
-            self.scratch.clone_from(&self.room.data);
-            let (old, a, stride) = (&self.scratch, axis.index(), strides(dims)[axis.index()]);
-            for_each_row(&mut self.room.data, dims, |j, k, row| {
-                let start = dims[0] * (j + dims[1] * k);
-                for (i, room) in row.iter_mut().enumerate() {
-                    let (c, at) = (start + i, [i, j, k][a]);
-                    // Beyond the sides it goes on as at the sides, as the particles' weights do.
-                    let below = if at > 0 { old[c - stride] } else { old[c] };
-                    let above = if at + 1 < dims[a] { old[c + stride] } else { old[c] };
-                    *room = KERNEL[0] * below + KERNEL[1] * old[c] + KERNEL[2] * above;
+        let Some(distance) = &boundary.distance else { return };
+        let (dims, parts) = (grid.dims, self.parts);
+        self.open_parts.resize(grid.cells() * parts.iter().product::<usize>(), 1.0);
+        open_parts(parts, distance, &boundary.volume, &mut self.open_parts);
+        let open = &self.open_parts;
+        // Parts within reach of the kernel, from the first one of the cell on, and their weights.
+        let taps = parts.map(|n| {
+            let weight = move |shift: i32| 1.0 - ((f64::from(shift) + 0.5) / n as f64 - 0.5).abs();
+            (-(n as i32)..2 * n as i32)
+                .map(|shift| (shift, weight(shift)))
+                .filter(|(_, w)| *w > 0.0)
+                .collect::<Vec<_>>()
+        });
+        let whole: f64 = taps.iter().map(|taps| taps.iter().map(|(_, weight)| weight).sum::<f64>()).product();
+        for_each_row(&mut self.room.data, dims, |j, k, row| {
+            for (i, room) in row.iter_mut().enumerate() {
+                let at = [i, j, k];
+                // Nothing of the solids is within reach.
+                if distance[at] > 2.5 {
+                    *room = 1.0;
+                    continue;
                 }
-            });
-        }
+                // Beyond the sides it goes on as at the sides, as the particles' weights do.
+                let place = |a: usize, shift: i32| {
+                    let last = (dims[a] * parts[a]) as i32 - 1;
+                    ((at[a] * parts[a]) as i32 + shift).clamp(0, last) as usize
+                };
+                let mut sum = 0.0;
+                for &(c, wz) in &taps[2] {
+                    for &(b, wy) in &taps[1] {
+                        for &(a, wx) in &taps[0] {
+                            let p = [place(0, a), place(1, b), place(2, c)];
+                            let cell = grid.cell([p[0] / parts[0], p[1] / parts[1], p[2] / parts[2]]);
+                            let part = p[0] % parts[0] + parts[0] * (p[1] % parts[1] + parts[1] * (p[2] % parts[2]));
+                            sum += wx * wy * wz * f64::from(open[cell * parts.iter().product::<usize>() + part]);
+                        }
+                    }
+                }
+                *room = sum / whole;
+            }
+        });
         let room = &self.room.data;
         let tight = |cell: usize| {
             let at = grid.cell_at(cell);
@@ -104,12 +136,15 @@ impl Surface {
         self.tight = (0..grid.cells()).into_par_iter().filter(is_tight).filter_map(tight).collect();
     }
 
-    /// Turn the density of particles per cell into one per room, and that into distance, m.
+    /// From what particles fill of the cells to what they fill of the room, and from that to distance, m.
     pub fn find(&mut self, grid: &Grid, boundary: &Boundary, distance: &mut CellField) {
         if boundary.distance.is_some() {
-            let room = &self.room.data;
-            self.density.data.par_iter_mut().zip(room).for_each(|(density, room)| *density /= room.max(LEAST_ROOM));
+            let shares = self.filled.data.par_iter().zip(&self.room.data);
+            let densities = self.density.data.par_iter_mut().zip(shares);
+            densities.for_each(|(density, (filled, room))| *density = filled / room.max(LEAST_ROOM));
             self.ask_neighbours();
+        } else {
+            self.density.data.copy_from_slice(&self.filled.data);
         }
         distance.data.par_iter_mut().zip(&self.density.data).for_each(|(d, &density)| *d = grid.dx * depth(density));
     }
@@ -158,6 +193,37 @@ impl Surface {
             }
         });
     }
+}
+
+/// How open the parts of cells are: by their distance from the solids (in cells), but together exactly as open as their
+/// cell.
+fn open_parts(parts: [usize; 3], distance: &CellField, volume: &CellField, open: &mut [f32]) {
+    let solids = Lattice::cells(distance);
+    let (dims, count) = (distance.dims, parts.iter().product::<usize>());
+    let finest = parts.into_iter().max().unwrap_or(1) as f64;
+    let centres: Vec<DVec3> = (0..count)
+        .map(|part| {
+            let at = unravel(parts, part);
+            DVec3::from([0, 1, 2].map(|a| (at[a] as f64 + 0.5) / parts[a] as f64))
+        })
+        .collect();
+    open.par_chunks_mut(count).enumerate().with_min_len(64).for_each(|(cell, open)| {
+        let volume = volume.data[cell];
+        if volume <= 0.0 || volume >= 1.0 {
+            return open.fill(volume as f32);
+        }
+        let corner = DVec3::from(unravel(dims, cell).map(|i| i as f64));
+        let distances: Vec<f64> = centres.iter().map(|centre| finest * solids.linear(corner + *centre)).collect();
+        // The shift that makes the sum right, by bisection: openness grows with it.
+        let share = |shift: f64, d: f64| (0.5 + d + shift).clamp(0.0, 1.0);
+        let total = |shift: f64| distances.iter().map(|&d| share(shift, d)).sum::<f64>();
+        let (mut low, mut high) = (-8.0, 8.0);
+        for _ in 0..24 {
+            let middle = 0.5 * (low + high);
+            if total(middle) < volume * count as f64 { low = middle } else { high = middle }
+        }
+        open.iter_mut().zip(&distances).for_each(|(open, &d)| *open = share(low, d) as f32);
+    });
 }
 
 #[cfg(test)]
