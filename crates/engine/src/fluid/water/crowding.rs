@@ -29,7 +29,7 @@ pub struct Crowding {
 }
 
 /// Share of the error that one step takes away.
-const RATE: f64 = 0.5;
+const RATE: f64 = 1.0;
 
 /// Largest excess and largest lack of one cell that is acted on.
 const MOST: [f64; 2] = [2.0, 0.5];
