@@ -43,7 +43,7 @@ pub struct Projected {
 const LEAST_THETA: f64 = 1e-6;
 
 /// When displacements are good enough: they are corrected again in the next step.
-const SPREAD: SolveParams = SolveParams { tolerance: 0.05, max_iterations: 20, budget_seconds: None };
+const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, budget_seconds: None };
 
 /// Fraction of the way from the cell centre inside to the one outside at which the surface lies.
 #[inline(always)]

@@ -7,100 +7,126 @@
 //! cells with the interface between them agree on that gradient, so that the zero stays where it is; and it is made of
 //! differences towards the interface only, so that values cut off one cell away do no harm. From there the distance
 //! grows outwards, layer by layer, as the upwind solution of ‖∇φ‖ = 1 (Sethian 1996), without a queue: every cell of a
-//! layer follows from nearer layers and, sweeping to and fro, from its own.
+//! layer follows from nearer layers and, in a second round, from its own.
 //!
 //! Distances from curved interfaces have the first order of the upwind scheme. Solids are not seen.
 
-use super::{CellField, parallel::for_each_row, strides};
+use super::{CellField, strides};
 use glam::DVec3;
+use rayon::prelude::*;
 
-/// Sweeps over each layer, to and fro.
-const SWEEPS: usize = 2;
+/// Times that the cells of a layer are found from their neighbours.
+const ROUNDS: usize = 2;
 
-/// The layer of a cell that has none yet.
-const UNSEEN: u8 = u8::MAX;
+/// Cells of a layer that one task visits.
+const CHUNK: usize = 1024;
 
 /// Make `field` (m, negative inside) the signed distance from its own zeros, as far as `band` (m) on either side; farther
 /// away it is ±`band`. `dx` is the edge of a cell, m.
 pub fn redistance(field: &mut CellField, dx: f64, band: f64) {
-    let reach = band / dx;
-    let mut distance = beside_the_interface(field);
-    let mut layer: Vec<u8> = distance.iter().map(|d| if d.is_finite() { 0 } else { UNSEEN }).collect();
-    let mut front: Vec<u32> = (0..layer.len() as u32).filter(|&c| layer[c as usize] == 0).collect();
-    let mut number = 0;
-    while !front.is_empty() && number + 1 < UNSEEN {
-        number += 1;
+    let (dims, reach) = (field.dims, band / dx);
+    let known = beside_the_interface(field);
+    // From here on in cells; infinite where nothing is known yet.
+    field.data.par_iter_mut().for_each(|value| *value = if *value < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY });
+    for &(c, distance) in &known {
+        let value = &mut field.data[c as usize];
+        *value = distance.copysign(*value);
+    }
+    let mut front: Vec<u32> = known.into_iter().map(|(c, _)| c).collect();
+    while !front.is_empty() {
         let mut next = Vec::new();
-        for &c in front.iter().filter(|&&c| distance[c as usize] < reach) {
-            for n in neighbours(field.dims, c as usize).flatten() {
-                if layer[n] == UNSEEN {
-                    layer[n] = number;
+        for c in front {
+            if field.data[c as usize].abs() >= reach {
+                continue;
+            }
+            for n in neighbours(dims, c).into_iter().flatten() {
+                let value = &mut field.data[n];
+                if value.is_infinite() {
+                    // Taken, so that it is taken once, and still far.
+                    *value = f64::MAX.copysign(*value);
                     next.push(n as u32);
                 }
             }
         }
-        // In the order of storage, a sweep carries values along.
-        next.sort_unstable();
-        for sweep in 0..SWEEPS {
-            let visit = |&c: &u32| distance[c as usize] = upwind(field.dims, &distance, c as usize);
-            if sweep % 2 == 0 { next.iter().for_each(visit) } else { next.iter().rev().for_each(visit) }
+        // In the order of storage, neighbours are near in memory.
+        next.par_sort_unstable();
+        for _ in 0..ROUNDS {
+            let distances: Vec<f64> =
+                next.par_iter().with_min_len(CHUNK).map(|&c| upwind(dims, &field.data, c)).collect();
+            for (&c, distance) in next.iter().zip(distances) {
+                let value = &mut field.data[c as usize];
+                *value = distance.copysign(*value);
+            }
         }
         front = next;
     }
-    for_each_row(&mut field.data, field.dims, |j, k, row| {
-        let start = row.len() * (j + field.dims[1] * k);
-        for (value, d) in row.iter_mut().zip(&distance[start..]) {
-            let d = (dx * d).min(band);
-            *value = if *value < 0.0 { -d } else { d };
-        }
-    });
+    field.data.par_iter_mut().for_each(|value| *value = (dx * *value).clamp(-band, band));
 }
 
 /// The up to two neighbours of a cell along each axis.
 #[inline(always)]
-fn neighbours(dims: [usize; 3], c: usize) -> impl Iterator<Item = Option<usize>> {
-    let stride = strides(dims);
-    (0..3).flat_map(move |a| {
-        let i = c / stride[a] % dims[a];
-        [(i > 0).then(|| c - stride[a]), (i + 1 < dims[a]).then(|| c + stride[a])]
-    })
+fn neighbours(dims: [usize; 3], c: u32) -> [Option<usize>; 6] {
+    let [nx, ny, nz] = dims.map(|n| n as u32);
+    let (row, stride) = (c / nx, strides(dims));
+    let at = [c - nx * row, row % ny, row / ny];
+    let c = c as usize;
+    let below = |a: usize| (at[a] > 0).then(|| c - stride[a]);
+    let above = |a: usize| (at[a] + 1 < [nx, ny, nz][a]).then(|| c + stride[a]);
+    [below(0), above(0), below(1), above(1), below(2), above(2)]
 }
 
-/// Unsigned distance in cells of cells with a neighbour on the other side, infinite in all others.
-fn beside_the_interface(field: &CellField) -> Vec<f64> {
+/// The cells with a neighbour on the other side, and their unsigned distance in cells.
+fn beside_the_interface(field: &CellField) -> Vec<(u32, f64)> {
     let (dims, phi) = (field.dims, &field.data);
-    let mut distance = vec![f64::INFINITY; phi.len()];
-    for_each_row(&mut distance, dims, |j, k, row| {
-        let start = dims[0] * (j + dims[1] * k);
-        for (i, d) in row.iter_mut().enumerate() {
-            let c = start + i;
-            let is_across = |n: &usize| (phi[*n] < 0.0) != (phi[c] < 0.0);
-            let mut own = None;
-            let (mut sum, mut count) = (0.0, 0.0);
-            for (a, n) in neighbours(dims, c).enumerate().filter_map(|(m, n)| Some((m / 2, n.filter(is_across)?))) {
-                // The gradient between the two: along the axis the difference, across it the mean of both sides'.
-                let own = own.get_or_insert_with(|| slope(field, c));
-                let mut gradient = 0.5 * (*own + slope(field, n));
-                gradient[a] = phi[n] - phi[c];
-                sum += gradient.length();
-                count += 1.0;
-            }
-            if count > 0.0 {
-                *d = phi[c].abs() * count / sum;
+    let [nx, ny, nz] = dims;
+    let of_row = |row: usize| {
+        let (start, j, k) = (row * nx, row % ny, row / ny);
+        let line = |start: usize| &phi[start..start + nx];
+        // Beyond a side of the grid there is no other side: the row itself stands for it.
+        let own = line(start);
+        let beside = [
+            line(if j > 0 { start - nx } else { start }),
+            line(if j + 1 < ny { start + nx } else { start }),
+            line(if k > 0 { start - nx * ny } else { start }),
+            line(if k + 1 < nz { start + nx * ny } else { start }),
+        ];
+        let mut found = Vec::new();
+        for i in 0..nx {
+            let is_inside = own[i] < 0.0;
+            let along = own[i.saturating_sub(1)..(i + 2).min(nx)].iter().any(|&v| (v < 0.0) != is_inside);
+            if along || beside.iter().any(|row| (row[i] < 0.0) != is_inside) {
+                let c = (start + i) as u32;
+                found.push((c, phi[c as usize].abs() / steepness(field, c)));
             }
         }
-    });
-    distance
+        found
+    };
+    (0..ny * nz).into_par_iter().flat_map_iter(of_row).collect()
+}
+
+/// Mean length of the gradient on the ways from a cell across the interface, per cell.
+fn steepness(field: &CellField, c: u32) -> f64 {
+    let phi = &field.data;
+    let own = slope(field, c);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (m, n) in neighbours(field.dims, c).into_iter().enumerate() {
+        let Some(n) = n.filter(|&n| (phi[n] < 0.0) != (phi[c as usize] < 0.0)) else { continue };
+        // Along the axis the difference, across it the mean of both sides'.
+        let mut gradient = 0.5 * (own + slope(field, n as u32));
+        gradient[m / 2] = phi[n] - phi[c as usize];
+        sum += gradient.length();
+        count += 1.0;
+    }
+    sum / count
 }
 
 /// Difference per cell along each axis, taken towards the interface; zero where |φ| does not fall along the axis.
-fn slope(field: &CellField, c: usize) -> DVec3 {
-    let (dims, phi) = (field.dims, &field.data);
-    let (stride, side) = (strides(dims), if phi[c] < 0.0 { -1.0 } else { 1.0 });
+fn slope(field: &CellField, c: u32) -> DVec3 {
+    let (phi, beside, own) = (&field.data, neighbours(field.dims, c), field.data[c as usize]);
+    let side = if own < 0.0 { -1.0 } else { 1.0 };
     let along = |a: usize| {
-        let i = c / stride[a] % dims[a];
-        let below = (i > 0).then(|| phi[c] - phi[c - stride[a]]);
-        let above = (i + 1 < dims[a]).then(|| phi[c + stride[a]] - phi[c]);
+        let below = beside[2 * a].map(|n| own - phi[n]);
+        let above = beside[2 * a + 1].map(|n| phi[n] - own);
         // Beyond a side of the grid the field goes on as it comes.
         let (below, above) = (below.or(above).unwrap_or(0.0), above.or(below).unwrap_or(0.0));
         match (side * below, -side * above) {
@@ -114,17 +140,11 @@ fn slope(field: &CellField, c: usize) -> DVec3 {
 
 /// Smallest distance, in cells, that grows by one per cell from the nearer neighbour along each axis.
 #[inline(always)]
-fn upwind(dims: [usize; 3], distance: &[f64], c: usize) -> f64 {
-    let stride = strides(dims);
-    let nearer = |a: usize| {
-        let i = c / stride[a] % dims[a];
-        let below = if i > 0 { distance[c - stride[a]] } else { f64::INFINITY };
-        let above = if i + 1 < dims[a] { distance[c + stride[a]] } else { f64::INFINITY };
-        below.min(above)
-    };
-    let mut near = [nearer(0), nearer(1), nearer(2)];
-    near.sort_unstable_by(f64::total_cmp);
-    let [p, q, r] = near;
+fn upwind(dims: [usize; 3], distance: &[f64], c: u32) -> f64 {
+    let beside = neighbours(dims, c).map(|n| n.map_or(f64::INFINITY, |n| distance[n].abs()));
+    let [x, y, z] = [0, 1, 2].map(|a| beside[2 * a].min(beside[2 * a + 1]));
+    let (least, most) = (x.min(y), x.max(y));
+    let (p, q, r) = (least.min(z), most.min(least.max(z)), most.max(z));
     // Σ (d − near)² = 1 over the axes along which the cell is reached.
     if p + 1.0 <= q {
         return p + 1.0;

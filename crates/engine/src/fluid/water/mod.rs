@@ -219,7 +219,7 @@ impl Water {
         let capacity = MOST_CROWDED * self.params.particles_per_cell(grid);
         let moved = (&now.particles, &self.moved[..]);
         let dropped = self.sorter.sort(grid, moved, &seeds, capacity, self.has_affine(), &mut next.particles);
-        self.seeding.set_velocity(step, self.sorter.starts(), &mut next.particles);
+        self.seeding.set_velocity(step, self.gain(step), self.sorter.starts(), &mut next.particles);
         next.bank = now.bank + dropped - spent;
         (next.emitted, next.drained) = (now.emitted + emitted, now.drained + drained);
         clock.lap("sort particles");
@@ -231,7 +231,7 @@ impl Water {
             let flow = Flow { grid, boundary, velocity, dt: step.dt, scheme, trace: self.params.trace };
             self.advector.trace(&flow);
             self.advector.advect_velocity(&flow, next_velocity);
-            self.seeding.set_face_velocity(step, next_velocity);
+            self.seeding.set_face_velocity(step, self.gain(step), next_velocity);
         } else {
             self.gather.velocity(grid, &next.particles, self.sorter.starts(), next_velocity);
         }

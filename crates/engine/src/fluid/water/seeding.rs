@@ -88,8 +88,12 @@ struct Flowing {
     start: f64,
     end: f64,
     velocity: Option<DVec3>,
+    /// Volume let in, m³/s; of a jet, whatever it takes to keep it filled.
+    rate: f64,
     /// Volume pushed into a cell that lies in the source entirely, in units of dx², m/s.
     push: f64,
+    /// Tells how far a point is inside; not known of a side of the domain.
+    region: Option<(SignedDistance, Pose)>,
 }
 
 struct Reached {
@@ -100,6 +104,24 @@ struct Reached {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Most parts that a cell can have.
+const MOST_PARTS: usize = 64;
+
+/// Particles that a source puts into one part in one step, at most.
+const MOST_ROUNDS: u64 = 4;
+
+/// A part of a cell that a source may put a particle into, in the order in which it does.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// Particles there.
+    held: u8,
+    /// How far along the jet.
+    downstream: i64,
+    shuffled: u64,
+    cell: usize,
+    part: usize,
+}
 
 /// The parts that a cell is divided into, and the places of particles in them.
 #[derive(Clone, Copy)]
@@ -187,8 +209,9 @@ impl Seeding {
             let filled: u32 = found.iter().map(|r: &Reached| r.parts.count_ones()).sum();
             let cells = f64::from(filled) / parts.len() as f64;
             let push = if filled > 0 { source.rate / (cells * grid.dx * grid.dx) } else { 0.0 };
-            sources.push(Flowing { start: source.start, end: source.end, velocity: source.velocity, push });
+            let WaterSource { start, end, velocity, rate, .. } = *source;
             reached.extend(found);
+            sources.push(Flowing { start, end, velocity, rate, push, region: Some((distance, source.pose)) });
         }
         for axis in Axis::ALL {
             let a = axis.index();
@@ -198,7 +221,14 @@ impl Seeding {
                 let found =
                     reach(grid, &parts, sources.len() as u32, |cell, _| enters && grid.cell_at(cell)[a] == layer);
                 reached.extend(found);
-                sources.push(Flowing { start: 0.0, end: f64::INFINITY, velocity: Some(velocity), push: 0.0 });
+                sources.push(Flowing {
+                    start: 0.0,
+                    end: f64::INFINITY,
+                    velocity: Some(velocity),
+                    rate: 0.0,
+                    push: 0.0,
+                    region: None,
+                });
             }
         }
         reached.sort_by_key(|r| (r.cell, r.source));
@@ -281,7 +311,8 @@ impl Seeding {
         moved.par_iter_mut().map(leaves).sum()
     }
 
-    /// New particles in the parts of active sources that are empty; `salt` must not repeat from step to step.
+    /// New particles, into empty parts first: a jet makes up for what has left it, a spring lets in what its flow amounts
+    /// to by the end of the step. `salt` must not repeat from step to step.
     pub fn emit(
         &self,
         step: &Step,
@@ -295,33 +326,70 @@ impl Seeding {
             return Vec::new();
         }
         let grid = step.grid;
-        let mut held = vec![(0u64, 0u32); self.slot_count];
+        let mut held = vec![[0u8; MOST_PARTS]; self.slot_count];
         for p in moved.iter().map(|m| (m.position - grid.origin) / grid.dx).filter(|p| p.is_finite()) {
             let slot = self.slots[grid.cell_around(p)];
             if slot != NONE {
-                let (parts, count) = &mut held[slot as usize];
-                *parts |= 1 << self.parts.part_around(p);
-                *count += 1;
+                let count = &mut held[slot as usize][self.parts.part_around(p)];
+                *count = count.saturating_add(1);
             }
         }
         let solids = step.boundary.distance.as_ref().map(Lattice::cells);
         let flow = VelocityLattice::new(velocity);
         let mut seeds = Vec::new();
-        for r in self.reached.iter().filter(|r| is_active(&self.sources[r.source as usize])) {
-            let source = &self.sources[r.source as usize];
-            let (taken, count) = &mut held[self.slots[r.cell as usize] as usize];
-            for part in (0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1) {
-                let position = self.parts.place(grid, r.cell as usize, part, salt + 1);
-                let has_room = *taken >> part & 1 == 0 && (*count as usize) < self.parts.len();
-                if has_room && is_free(grid, &solids, keep_out, position) {
-                    let velocity = source.velocity.unwrap_or_else(|| flow.linear((position - grid.origin) / grid.dx));
-                    seeds.push(Moved { position, velocity });
-                    *taken |= 1 << part;
-                    *count += 1;
+        for (index, source) in self.sources.iter().enumerate().filter(|(_, source)| is_active(source)) {
+            // Upstream parts before others: there the liquid has left room.
+            let along = source.velocity.map_or(DVec3::ZERO, DVec3::normalize_or_zero) / grid.dx;
+            let mut places: Vec<Place> = Vec::new();
+            for r in self.reached.iter().filter(|r| r.source as usize == index) {
+                let (cell, held) = (r.cell as usize, &held[self.slots[r.cell as usize] as usize]);
+                places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| Place {
+                    held: held[part],
+                    downstream: (along.dot(self.parts.centre(grid, cell, part)) * 1e6).round() as i64,
+                    shuffled: mix((cell * self.parts.len() + part) as u64 ^ mix(salt)),
+                    cell,
+                    part,
+                }));
+            }
+            places.sort_unstable();
+            let mut due = if source.rate > 0.0 {
+                let each = grid.dx.powi(3) / self.parts.len() as f64;
+                let by = |time: f64| (source.rate * (time.min(source.end) - source.start) / each).floor();
+                (by(step.time + step.dt) - by(step.time)) as i64
+            } else {
+                let lacking = places.iter().map(|place| 1 - i64::from(place.held)).sum::<i64>();
+                lacking.min(self.swept(grid, source, &places, step.dt, salt))
+            };
+            for round in 1..=MOST_ROUNDS {
+                for place in places.iter().take(due.max(0) as usize) {
+                    let position = self.parts.place(grid, place.cell, place.part, salt + round);
+                    if is_free(grid, &solids, keep_out, position) {
+                        let velocity =
+                            source.velocity.unwrap_or_else(|| flow.linear((position - grid.origin) / grid.dx));
+                        seeds.push(Moved { position, velocity });
+                        held[self.slots[place.cell] as usize][place.part] += 1;
+                        due -= 1;
+                    }
                 }
             }
         }
         seeds
+    }
+
+    /// Parts of a jet that its own motion leaves empty in `dt`: those which the jet, moved along, no longer covers. A
+    /// fraction of a part counts as one as often as it should.
+    fn swept(&self, grid: &Grid, source: &Flowing, places: &[Place], dt: f64, salt: u64) -> i64 {
+        let (Some((distance, pose)), Some(velocity)) = (&source.region, source.velocity) else { return i64::MAX };
+        if velocity == DVec3::ZERO {
+            return i64::MAX;
+        }
+        let part = grid.dx / self.parts.counts.into_iter().max().unwrap_or(1) as f64;
+        let left = |place: &Place| {
+            let from = self.parts.centre(grid, place.cell, place.part) - dt * velocity;
+            (0.5 + distance.at(pose.invert(from)) / part).clamp(0.0, 1.0)
+        };
+        let swept: f64 = places.iter().map(left).sum();
+        (swept + (mix(salt) >> 11) as f64 / (1u64 << 53) as f64) as i64
     }
 
     /// Particles from the bank for empty cells amid full ones.
@@ -353,10 +421,10 @@ impl Seeding {
         (0..grid.cells()).filter(is_hole).flat_map(seed).take(bank as usize).collect()
     }
 
-    /// Give the particles in jets their velocity.
-    pub fn set_velocity(&self, step: &Step, starts: &[u32], particles: &mut Particles) {
+    /// Give the particles in jets the velocity that forces, which add `gain` (m/s), make that of the jet.
+    pub fn set_velocity(&self, step: &Step, gain: DVec3, starts: &[u32], particles: &mut Particles) {
         let grid = step.grid;
-        for (r, velocity) in self.jets(step) {
+        for (r, velocity) in self.jets(step).map(|(r, velocity)| (r, velocity - gain)) {
             for index in starts[r.cell as usize] as usize..starts[r.cell as usize + 1] as usize {
                 let p = (particles.position[index] - grid.origin) / grid.dx;
                 if r.parts >> self.parts.part_around(p) & 1 == 1 {
@@ -369,9 +437,10 @@ impl Seeding {
         }
     }
 
-    /// Give the faces of cells in jets their velocity.
-    pub fn set_face_velocity(&self, step: &Step, velocity: &mut FaceField) {
-        for (r, jet) in self.jets(step).filter(|(r, _)| r.parts.count_ones() as usize == self.parts.len()) {
+    /// The same for the faces of cells in jets.
+    pub fn set_face_velocity(&self, step: &Step, gain: DVec3, velocity: &mut FaceField) {
+        let jets = self.jets(step).map(|(r, jet)| (r, jet - gain));
+        for (r, jet) in jets.filter(|(r, _)| r.parts.count_ones() as usize == self.parts.len()) {
             for axis in Axis::ALL.into_iter().filter(|&axis| !step.grid.is_flat(axis)) {
                 let mut at = step.grid.cell_at(r.cell as usize);
                 velocity[(axis, at)] = jet[axis.index()];
