@@ -119,6 +119,10 @@ fn keys_that_contradict_each_other() {
         ("[[obstacle]]\nshape.torus = { major = 0.1, minor = 0.2 }", ["shape.torus.minor", "smaller than the ring's"]),
         ("[time]\nmin_dt = 1", ["time.min_dt", "longer than the longest step"]),
         ("[scene]\nname = \"a/b\"", ["scene.name", "is no usable name"]),
+        (
+            "[[obstacle]]\nname = \"water\"\nshape.sphere.radius = 0.1",
+            ["obstacle.0.name", "is what files of the fluid are called"],
+        ),
         ("[[obstacle]]\nshape = {}", ["obstacle.0.shape", "give exactly one of `box`, `sphere`"]),
         (
             "[walls]\nx_min = { inflow = { velocity = [2, 0, 0] } }",

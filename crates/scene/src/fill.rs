@@ -124,8 +124,15 @@ fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneErro
 /// Entries without a name get their number.
 fn name_entry(document: &Document, kind: &str, i: usize, name: &mut Option<String>) -> Result<(), SceneError> {
     let name = name.get_or_insert_with(|| format!("{kind}-{i}"));
+    if kind == "obstacle" && FLUID_FILES.contains(&name.as_str()) {
+        let message = format!("\"{name}\" is what files of the fluid are called; choose another name");
+        return Err(document.error_at(ErrorKind::Scene, &format!("{kind}.{i}.name"), message));
+    }
     check_name(document, &format!("{kind}.{i}.name"), name)
 }
+
+/// Names of the fluid's own files, which no body's may replace.
+const FLUID_FILES: [&str; 3] = ["smoke", "water", "particles"];
 
 /// Names become parts of file names.
 fn check_name(document: &Document, path: &str, name: &str) -> Result<(), SceneError> {
