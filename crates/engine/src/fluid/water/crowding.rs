@@ -28,9 +28,6 @@ pub struct Crowding {
     scratch: Vec<bool>,
 }
 
-/// Share of the error that one step takes away.
-const RATE: f64 = 1.0;
-
 /// Largest excess and largest lack of one cell that is acted on.
 const MOST: [f64; 2] = [2.0, 0.5];
 
@@ -68,7 +65,7 @@ impl Crowding {
         self.excess.data.par_iter_mut().enumerate().for_each(|(c, excess)| {
             let crowded = density[c] - 1.0;
             let error = if air[c] { (crowded - SLACK).max(0.0) } else { crowded };
-            *excess = RATE * error.clamp(-MOST[1], MOST[0]) * volume[c];
+            *excess = error.clamp(-MOST[1], MOST[0]) * volume[c];
         });
     }
 
