@@ -71,7 +71,7 @@ pub enum Transfer {
         /// Part of the grid's own velocity mixed in at every step, which calms the noise.
         pic: f64,
     },
-    /// The grid carries velocity, particles only mark the liquid [ZB17].
+    /// The grid carries velocity, particles only mark the liquid \[ZB17\].
     Grid(Advection),
 }
 
