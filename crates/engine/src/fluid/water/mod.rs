@@ -249,6 +249,8 @@ impl Water {
         let solids = &boundary.distance;
         let sides = Sides::new(grid, boundary);
         let (near, trace, h) = (&self.surface.near, self.params.trace, step.dt / grid.dx);
+        // Unless it is FLIP's, a particle's velocity is the flow's where it is, which saves the first sample.
+        let knows_flow = !matches!(self.params.transfer, Transfer::Flip { .. });
         let per_cell = 1.0 / grid.dx;
         let follow = |(&x, &v): (&DVec3, &DVec3)| {
             let p = (x - grid.origin) * per_cell;
@@ -256,7 +258,7 @@ impl Water {
             // First apart, then along; spray flies on its own.
             let wanted = if is_carried {
                 let apart = p + per_cell * drift.linear(p);
-                apart + displacement(&flow, apart, h, trace)
+                apart + displacement(&flow, if knows_flow { v } else { flow.linear(p) }, apart, h, trace)
             } else {
                 p + h * v
             };
@@ -352,10 +354,9 @@ impl Water {
     }
 }
 
-/// How far the flow takes a point of index space in `h` = Δt/dx.
+/// How far the flow, of velocity `k1` at the start, takes a point of index space in `h` = Δt/dx.
 #[inline(always)]
-fn displacement(flow: &VelocityLattice, p: DVec3, h: f64, trace: Trace) -> DVec3 {
-    let k1 = flow.linear(p);
+fn displacement(flow: &VelocityLattice, k1: DVec3, p: DVec3, h: f64, trace: Trace) -> DVec3 {
     let k2 = flow.linear(p + 0.5 * h * k1);
     match trace {
         Trace::Rk2 => h * k2,
