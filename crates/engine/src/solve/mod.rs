@@ -1,8 +1,10 @@
 //! Linear solvers: the pressure operator, conjugate gradients and their preconditioners.
 
 mod conjugate_gradients;
+mod dense;
 mod incomplete_cholesky;
 mod laplacian;
+mod low_rank;
 mod multigrid;
 mod pressure;
 mod real;
@@ -12,6 +14,7 @@ mod stencil;
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use laplacian::Laplacian;
+pub use low_rank::{Block, Coupled, LowRank};
 pub use multigrid::Multigrid;
 pub use pressure::{PressureSolve, PressureSolver};
 pub use real::Real;

@@ -36,7 +36,7 @@ struct Identity;
 impl Preconditioner for Identity {
     type Scalar = f64;
 
-    fn apply(&mut self, r: &[f64], z: &mut [f64]) -> f64 {
+    fn apply(&mut self, r: &mut [f64], z: &mut [f64]) -> f64 {
         z.copy_from_slice(r);
         dot(r, r)
     }
