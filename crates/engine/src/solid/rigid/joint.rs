@@ -182,7 +182,7 @@ impl Tie {
                     (sign * properties[body].sliding * linear, sign * properties[body].turning * angular);
                 [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
             });
-            if jacobian.iter().flatten().any(|&entry| entry != 0.0) {
+            if jacobian.iter().flatten().any(|entry| entry.abs() > DEPENDENT) {
                 rows.push(JointRow { bodies: self.bodies, jacobian });
             }
         }

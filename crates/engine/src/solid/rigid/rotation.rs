@@ -61,6 +61,21 @@ pub fn turn(body: &Principal, rotation: DQuat, l: DVec3, dt: f64) -> DQuat {
     (q * body.frame.conjugate()).normalize()
 }
 
+/// The constant angular velocity (world, rad/s) that turns a body over `dt` (s) as far as [`turn`] does: what a solver that
+/// knows no gyroscopic torque must be told. Fast spins are averaged over parts of a step, each well below half a turn.
+pub fn mean_spin(body: &Principal, rotation: DQuat, l: DVec3, dt: f64) -> DVec3 {
+    let spin = l.length() / body.moments.min_element();
+    let parts = (spin * dt).ceil().clamp(1.0, 64.0);
+    let (mut q, mut angle) = (rotation, DVec3::ZERO);
+    for _ in 0..parts as usize {
+        let next = turn(body, q, l, dt / parts);
+        let turned = next * q.conjugate();
+        angle += (if turned.w < 0.0 { -turned } else { turned }).to_scaled_axis();
+        q = next;
+    }
+    angle / dt
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,6 +27,8 @@ pub struct BodyState {
     pub angular_momentum: DVec3,
     /// False once it has left the domain.
     pub active: bool,
+    /// Whether contact or a joint held it when it last moved.
+    pub(super) held: bool,
     /// What pushed it since it was last moved, contact and joints apart. Included in the velocity.
     pub(super) load: Impulse,
     /// What contact and joints were predicted to do about it. Included in the velocity.
