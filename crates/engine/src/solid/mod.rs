@@ -1,5 +1,6 @@
 //! Solids that touch the fluid.
 
 mod obstacle;
+pub mod rigid;
 
 pub use obstacle::{Keyframe, Motion, Obstacle};
