@@ -141,9 +141,12 @@ impl Rigids {
         self.ties.iter().map(|tie| tie.gap(state)).collect()
     }
 
-    /// Push a body (N s) and twist it about its centre of mass (N m s).
+    /// Push a body (N s) and twist it about its centre of mass (N m s); what has left the domain feels nothing.
     pub fn apply_impulse(&self, state: &mut RigidState, body: usize, linear: DVec3, angular: DVec3) {
         let (p, b) = (&self.properties[body], &mut state.bodies[body]);
+        if !b.active {
+            return;
+        }
         let push = Impulse { linear: p.sliding * linear, angular: p.turning * angular };
         b.load = b.load + push;
         b.velocity += push.linear / p.mass;
@@ -153,7 +156,7 @@ impl Rigids {
     /// Velocities v → v*: gravity over `dt` (s), and what contact and joints do about it. Bodies stay where they are; `time` (s) is that
     /// of their poses, and tells where scripted solids are and how they move on.
     pub fn predict(&mut self, state: &mut RigidState, time: f64, dt: f64) -> Result<(), RigidError> {
-        for body in (0..self.len()).filter(|&body| state.bodies[body].active).collect::<Vec<_>>() {
+        for body in 0..self.len() {
             let weight = dt * self.properties[body].mass * self.room.gravity;
             self.apply_impulse(state, body, weight, DVec3::ZERO);
         }
