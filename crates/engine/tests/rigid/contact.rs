@@ -135,14 +135,14 @@ fn a_block_on_the_floor_stays_there_though_it_is_lifted() {
     let mut scene = Scene::new(&[body("block", cube(0.4), DVec3::new(0.0, 0.2, 0.0))], &[], &[], floor());
     let dt = 1.0 / 60.0;
     for _ in 0..240 {
-        scene.rigids.predict(&mut scene.state, 0.0, dt).unwrap();
+        scene.rigids.predict(&mut scene.state, 0.0, dt);
         scene.rigids.apply_impulse(&mut scene.state, 0, DVec3::new(0.0, 0.6 * G * dt, 0.0), DVec3::ZERO);
         scene.rigids.advance(&mut scene.state, 0.0, dt).unwrap();
         let b = &scene.state.bodies[0];
         assert!((b.position.y - 0.2).abs() < 1e-4 && b.velocity.length() < 1e-2, "{} {}", b.position, b.velocity);
     }
     // What predict says without a lift is what happens.
-    scene.rigids.predict(&mut scene.state, 0.0, dt).unwrap();
+    scene.rigids.predict(&mut scene.state, 0.0, dt);
     let predicted = scene.state.bodies[0].velocity;
     scene.rigids.advance(&mut scene.state, 0.0, dt).unwrap();
     let difference = (scene.state.bodies[0].velocity - predicted).length();
@@ -220,7 +220,7 @@ fn row_20_bodies_in_walls_are_refused_and_those_that_leave_are_dropped() {
     let mut scene = Scene::new(&[leaving], &[], &[], room);
     let mut events = Vec::new();
     for _ in 0..60 {
-        scene.rigids.predict(&mut scene.state, 0.0, 0.02).unwrap();
+        scene.rigids.predict(&mut scene.state, 0.0, 0.02);
         events.extend(scene.rigids.advance(&mut scene.state, 0.0, 0.02).unwrap());
     }
     assert!(matches!(&events[..], [RigidEvent::Left { body, .. }] if body == "ball"), "{events:?}");

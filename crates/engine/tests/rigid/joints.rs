@@ -73,7 +73,7 @@ fn row_e9_a_kicked_chain_does_not_come_apart() {
     let mut worst = [0.0f64; 2];
     for n in 0..10_000 {
         let dt = 1.0 / 240.0;
-        scene.rigids.predict(&mut scene.state, 0.0, dt).unwrap();
+        scene.rigids.predict(&mut scene.state, 0.0, dt);
         if n % 10 == 0 {
             let kick = 0.5 * DVec3::new(r(), r(), r());
             scene.rigids.apply_impulse(&mut scene.state, (n / 10) % 10, kick, 0.01 * kick);

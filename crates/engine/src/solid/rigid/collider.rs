@@ -1,8 +1,8 @@
 //! Shapes as Rapier collides them.
 //!
 //! Boxes, balls, cylinders and capsules are themselves; a ring is a chain of capsules. A free mesh is its convex hull
-//! where that is (nearly) the mesh, otherwise a set of convex parts (approximate convex decomposition, Mamou and Ghorbel 2009), so that concave
-//! toys stack and nest. Meshes that never feel a push (obstacles) stay triangles.
+//! where that is (nearly) the mesh, otherwise a set of convex parts (approximate convex decomposition, Mamou and Ghorbel
+//! 2009), so that concave toys stack and nest. Meshes that never feel a push (obstacles) stay triangles.
 
 use crate::geometry::{Shape, TriMesh};
 use glam::{DQuat, DVec3};
