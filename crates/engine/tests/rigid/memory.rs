@@ -32,7 +32,7 @@ fn restored_in_the_middle_of_a_collision_it_goes_on_with_the_same_bits() {
     // A checkpoint between predict and advance, while the pile falls together.
     let mut halfway = None;
     for n in 0..240 {
-        whole.rigids.predict(&mut whole.state, 0.0, dt).unwrap();
+        whole.rigids.predict(&mut whole.state, 0.0, dt);
         if n == 100 {
             halfway = Some(postcard::to_stdvec(&whole.state).unwrap());
         }
@@ -44,7 +44,7 @@ fn restored_in_the_middle_of_a_collision_it_goes_on_with_the_same_bits() {
     resumed.state = postcard::from_bytes::<RigidState>(&halfway).unwrap();
     for n in 100..240 {
         if n > 100 {
-            resumed.rigids.predict(&mut resumed.state, 0.0, dt).unwrap();
+            resumed.rigids.predict(&mut resumed.state, 0.0, dt);
         }
         resumed.rigids.advance(&mut resumed.state, 0.0, dt).unwrap();
     }

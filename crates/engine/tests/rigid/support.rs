@@ -60,7 +60,7 @@ impl Scene {
 
     /// Forces first, then motion.
     pub fn step(&mut self, dt: f64) {
-        self.rigids.predict(&mut self.state, self.time, dt).unwrap();
+        self.rigids.predict(&mut self.state, self.time, dt);
         self.rigids.advance(&mut self.state, self.time, dt).unwrap();
         self.time += dt;
     }

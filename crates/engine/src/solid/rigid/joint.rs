@@ -190,7 +190,8 @@ impl Tie {
     }
 }
 
-/// Leave out joints that hold nothing new, and tell about those that do so in part. Modified Gram–Schmidt over the rows in their order.
+/// Leave out joints that hold nothing new, and tell about those that do so in part. Modified Gram–Schmidt over the rows
+/// in their order.
 pub(super) fn independent(
     ties: Vec<Tie>,
     state: &RigidState,

@@ -7,11 +7,12 @@
 //!     advance   contact and joints once more, now against everything that pushed: what `predict` let them do is
 //!               taken back first. Then bodies move.
 //!
-//! Contact and joints are Rapier's: convex parts, soft constraints solved by sub-steps, with impulses that start from those of the
-//! last step. Each solve is one Rapier step on a copy of its world; `predict` throws the copy away, `advance`
-//! keeps it. Without impulses in between, `predict` and `advance` therefore agree, and a block at the bottom of a pool stays
-//! there though the water lifts it. A body that touched nothing moves by our own integrator (rotation.rs), with
-//! its angular momentum as the state variable. Groups of bodies that touch only each other keep their momentum to round-off (momentum.rs).
+//! Contact and joints are Rapier's: convex parts, soft constraints solved by sub-steps, with impulses that start from
+//! those of the last step. Each solve is one Rapier step on a copy of its world; `predict` throws the copy away,
+//! `advance` keeps it. Without impulses in between, `predict` and `advance` therefore agree, and a block at the bottom
+//! of a pool stays there though the water lifts it. A body that touched nothing moves by our own integrator
+//! (rotation.rs), with its angular momentum as the state variable. Groups of bodies that touch only each other keep
+//! their momentum to round-off (momentum.rs).
 //!
 //! Not here: contact as part of the pressure solve, breaking joints, rolling friction.
 
@@ -67,12 +68,13 @@ pub struct Rigids {
     names: Vec<String>,
     properties: Vec<MassProperties>,
     ties: Vec<Tie>,
+    /// The mass that Rapier counts in, kg: the largest. Its tolerances suit everyday numbers.
+    mass_unit: f64,
     /// Scripted solids that move: their Rapier body and their path.
     moving: Vec<(RigidBodyHandle, Motion)>,
     room: Room,
     warnings: Vec<RigidWarning>,
     parameters: IntegrationParameters,
-    pipeline: PhysicsPipeline,
 }
 
 /// What a solve of contact and joints makes of a body.
@@ -141,23 +143,26 @@ impl Rigids {
         self.ties.iter().map(|tie| tie.gap(state)).collect()
     }
 
-    /// Push a body (N s) and twist it about its centre of mass (N m s).
+    /// Push a body (N s) and twist it about its centre of mass (N m s); what has left the domain feels nothing.
     pub fn apply_impulse(&self, state: &mut RigidState, body: usize, linear: DVec3, angular: DVec3) {
         let (p, b) = (&self.properties[body], &mut state.bodies[body]);
+        if !b.active {
+            return;
+        }
         let push = Impulse { linear: p.sliding * linear, angular: p.turning * angular };
         b.load = b.load + push;
         b.velocity += push.linear / p.mass;
         b.angular_momentum += push.angular;
     }
 
-    /// Velocities v → v*: gravity over `dt` (s), and what contact and joints do about it. Bodies stay where they are; `time` (s) is that
-    /// of their poses, and tells where scripted solids are and how they move on.
-    pub fn predict(&mut self, state: &mut RigidState, time: f64, dt: f64) -> Result<(), RigidError> {
-        for body in (0..self.len()).filter(|&body| state.bodies[body].active).collect::<Vec<_>>() {
+    /// Velocities v → v*: gravity over `dt` (s), and what contact and joints do about it. Bodies stay where they are;
+    /// `time` (s) is that of their poses, and tells where scripted solids are and how they move on.
+    pub fn predict(&self, state: &mut RigidState, time: f64, dt: f64) {
+        for body in 0..self.len() {
             let weight = dt * self.properties[body].mass * self.room.gravity;
             self.apply_impulse(state, body, weight, DVec3::ZERO);
         }
-        let (_, solved) = self.solve(state, time, dt, false)?;
+        let (_, solved) = self.solve(state, time, dt);
         for ((b, p), s) in state.bodies.iter_mut().zip(&self.properties).zip(solved) {
             if s.touched {
                 b.reaction.linear += p.mass * (s.velocity - b.velocity);
@@ -168,13 +173,12 @@ impl Rigids {
                 free(b, p);
             }
         }
-        Ok(())
     }
 
     /// Move the bodies over `dt` (s) from their poses at `time` (s), after contact and joints have answered everything that
-    /// pushed since they last moved.
-    pub fn advance(&mut self, state: &mut RigidState, time: f64, dt: f64) -> Result<Vec<RigidEvent>, RigidError> {
-        let (mut contacts, solved) = self.solve(state, time, dt, true)?;
+    /// pushed since they last moved. After an error the state is good for nothing.
+    pub fn advance(&self, state: &mut RigidState, time: f64, dt: f64) -> Result<Vec<RigidEvent>, RigidError> {
+        let (mut contacts, solved) = self.solve(state, time, dt);
         let mut events = Vec::new();
         for (i, s) in solved.into_iter().enumerate() {
             let b = &mut state.bodies[i];
@@ -204,52 +208,46 @@ impl Rigids {
         Ok(events)
     }
 
-    /// One Rapier step from before everything that pushed, with the pushes spread over it; with `moving`, bodies move.
-    fn solve(
-        &mut self,
-        state: &RigidState,
-        time: f64,
-        dt: f64,
-        moving: bool,
-    ) -> Result<(Contacts, Vec<Solved>), RigidError> {
+    /// One Rapier step from before everything that pushed: what becomes of the bodies, and of Rapier's world.
+    fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<Solved>) {
         let mut contacts = state.memory.contacts();
         let before = self.set(&mut contacts, state, time, dt);
-        self.parameters.dt = dt;
-        self.parameters.normalized_max_corrective_velocity = self.room.dx / (dt * self.parameters.length_unit);
+        let mut parameters = self.parameters;
+        parameters.dt = dt;
+        parameters.normalized_max_corrective_velocity = self.room.dx / (dt * parameters.length_unit);
         // As stiff as sub-steps of this length can resolve.
         let frequency = STIFFNESS * SUBSTEPS as f64 / dt;
-        self.parameters.contact_softness.natural_frequency = frequency;
-        self.parameters.static_contact_softness.natural_frequency = 2.0 * frequency;
-        step(&mut self.pipeline, &self.parameters, &mut contacts);
+        parameters.contact_softness.natural_frequency = frequency;
+        parameters.static_contact_softness.natural_frequency = 2.0 * frequency;
+        step(&parameters, &mut contacts);
 
         let touching = self.touching(&contacts, state);
-        let mut solved: Vec<_> = (0..self.len())
-            .map(|i| {
-                let (b, p, rapier) = (&state.bodies[i], &self.properties[i], &contacts.bodies[handle(i)]);
-                // Swept collision detection ends the way of a fast body where it hits; contact answers in the next step.
-                let way = rapier.translation() - b.position;
-                let stopped = rapier.is_ccd_active() && way.length() < STOPPED * dt * rapier.linvel().length();
-                if !touching.touched[i] && !stopped {
-                    return self.coast(b, p, if moving { dt } else { 0.0 });
-                }
-                let inertia = p.world_inertia(b.rotation);
-                let turned = p.turning * (inertia * (rapier.angvel() - before[i].angular));
-                let (position, rotation) = if moving {
-                    (rapier.translation(), rapier.rotation().normalize())
-                } else {
-                    (b.position, b.rotation)
-                };
-                let angular_momentum = b.angular_momentum - since(b).angular + turned;
-                Solved { position, rotation, velocity: rapier.linvel(), angular_momentum, touched: true }
-            })
-            .collect();
-        for group in touching.free_groups {
-            self.conserve(state, &group, &mut solved);
+        let solve_one = |i: usize| {
+            let (b, p, rapier) = (&state.bodies[i], &self.properties[i], &contacts.bodies[handle(i)]);
+            // Swept collision detection ends the way of a fast body where it hits; contact answers in the next step.
+            let way = rapier.translation() - b.position;
+            let stopped = rapier.is_ccd_active() && way.length() < STOPPED * dt * rapier.linvel().length();
+            if !touching.touched[i] && !stopped {
+                return coast(b, p, dt);
+            }
+            let turned = p.world_inertia(b.rotation) * (rapier.angvel() - before[i].angular);
+            Solved {
+                position: rapier.translation(),
+                rotation: rapier.rotation().normalize(),
+                velocity: rapier.linvel(),
+                angular_momentum: b.angular_momentum - since(b).angular + p.turning * turned,
+                touched: true,
+            }
+        };
+        let mut solved: Vec<_> = (0..self.len()).map(solve_one).collect();
+        for group in &touching.free_groups {
+            self.conserve(state, group, &mut solved);
         }
-        Ok((contacts, solved))
+        (contacts, solved)
     }
 
-    /// Tell Rapier where everything is and how it moved before it was pushed; give the pushes as forces. Returns those velocities.
+    /// Tell Rapier where everything is and how it moved before it was pushed; give the pushes as forces. Returns those
+    /// velocities.
     fn set(&self, contacts: &mut Contacts, state: &RigidState, time: f64, dt: f64) -> Vec<RigidVelocity> {
         for (handle, motion) in &self.moving {
             let (pose, velocity) = (motion.pose(time), motion.velocity(time, dt));
@@ -274,26 +272,13 @@ impl Rigids {
                 body.reset_forces(true);
                 body.reset_torques(true);
                 if b.held {
-                    body.add_force(b.load.linear / dt, true);
-                    body.add_torque(b.load.angular / dt, true);
+                    body.add_force(b.load.linear / (dt * self.mass_unit), true);
+                    body.add_torque(b.load.angular / (dt * self.mass_unit), true);
                 }
             }
             RigidVelocity { centre: b.position, linear, angular }
         })
         .collect()
-    }
-
-    /// A body that nothing touches, after `dt` (s).
-    fn coast(&self, b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
-        let velocity = b.velocity - b.reaction.linear / p.mass;
-        let angular_momentum = b.angular_momentum - b.reaction.angular;
-        Solved {
-            position: b.position + dt * velocity,
-            rotation: rotation::turn(&p.principal, b.rotation, angular_momentum, dt),
-            velocity,
-            angular_momentum,
-            touched: false,
-        }
     }
 
     /// Who was pushed by contact or joints in this solve.
@@ -372,6 +357,19 @@ struct Touching {
     free_groups: Vec<Vec<usize>>,
 }
 
+/// A body that nothing touches, after `dt` (s).
+fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
+    let velocity = b.velocity - b.reaction.linear / p.mass;
+    let angular_momentum = b.angular_momentum - b.reaction.angular;
+    Solved {
+        position: b.position + dt * velocity,
+        rotation: rotation::turn(&p.principal, b.rotation, angular_momentum, dt),
+        velocity,
+        angular_momentum,
+        touched: false,
+    }
+}
+
 /// What Rapier is not to find in a body's velocity: the predicted reaction, and the load, which it adds sub-step by
 /// sub-step to a body that was held (one that flies has it at once, so that a bounce gives back all its speed).
 fn since(b: &BodyState) -> Impulse {
@@ -394,8 +392,9 @@ fn rapier_pose(position: DVec3, rotation: glam::DQuat) -> rapier3d_f64::prelude:
     rapier3d_f64::prelude::Pose::from_parts(position, rotation)
 }
 
-fn step(pipeline: &mut PhysicsPipeline, parameters: &IntegrationParameters, contacts: &mut Contacts) {
-    pipeline.step(
+fn step(parameters: &IntegrationParameters, contacts: &mut Contacts) {
+    // A new pipeline each time: the old one's buffers would belong to another copy of the world.
+    PhysicsPipeline::new().step(
         DVec3::ZERO,
         parameters,
         &mut contacts.islands,

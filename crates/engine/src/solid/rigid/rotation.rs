@@ -1,10 +1,10 @@
 //! The free turning of a rigid body: q̇ = ½ω q, ω = R I⁻¹ Rᵀ L, with the angular momentum L constant in the world.
 //!
-//! L is the state variable, so it is conserved whatever the step. The orientation follows by splitting the
-//! Hamiltonian ½ℓᵀI⁻¹ℓ (ℓ = RᵀL) as ½|ℓ|²/I₂ + ½(1/I₁ − 1/I₂)ℓ₁² + ½(1/I₃ − 1/I₂)ℓ₃². Each part is a
-//! rotation in closed form: the first about L in the world, the others about principal axes of the body; the first
-//! commutes with the others, which are composed as half, whole, half. Symplectic, time-reversible, of second order for any step length
-//! (Fassò 2003 compares such splittings), and exact for balls and tops.
+//! L is the state variable, so it is conserved whatever the step. The orientation follows by splitting the Hamiltonian
+//! ½ℓᵀI⁻¹ℓ (ℓ = RᵀL) as ½|ℓ|²/I₂ + ½(1/I₁ − 1/I₂)ℓ₁² + ½(1/I₃ − 1/I₂)ℓ₃². Each part is a rotation in closed form: the
+//! first about L in the world, the others about principal axes of the body; the first commutes with the others, which
+//! are composed as half, whole, half. Symplectic, time-reversible, of second order for any step length (Fassò 2003
+//! compares such splittings), and exact for balls and tops.
 
 use glam::{DMat3, DQuat, DVec3};
 
@@ -61,8 +61,9 @@ pub fn turn(body: &Principal, rotation: DQuat, l: DVec3, dt: f64) -> DQuat {
     (q * body.frame.conjugate()).normalize()
 }
 
-/// The constant angular velocity (world, rad/s) that turns a body over `dt` (s) as far as [`turn`] does: what a solver that
-/// knows no gyroscopic torque must be told. Fast spins are averaged over parts of a step, each well below half a turn.
+/// The constant angular velocity (world, rad/s) that turns a body over `dt` (s) as far as [`turn`] does: what a solver
+/// that knows no gyroscopic torque must be told. Fast spins are averaged over parts of a step, each well below half a
+/// turn.
 pub fn mean_spin(body: &Principal, rotation: DQuat, l: DVec3, dt: f64) -> DVec3 {
     let spin = l.length() / body.moments.min_element();
     let parts = (spin * dt).ceil().clamp(1.0, 64.0);
@@ -106,6 +107,20 @@ mod tests {
             let often = (0..300).fold(start, |q, _| turn(&body, q, l, 0.01));
             assert!(once.dot(often).abs() > 1.0 - 1e-13, "{moments}");
         }
+    }
+
+    #[test]
+    fn the_mean_spin_turns_a_body_as_far() {
+        let body = Principal { moments: DVec3::new(1.0, 2.0, 3.0), frame: DQuat::from_rotation_x(0.4) };
+        let start = DQuat::from_scaled_axis(DVec3::new(-0.7, 0.2, 0.9));
+        let (l, dt) = (DVec3::new(1.0, 2.0, -3.0), 0.2);
+        let spin = mean_spin(&body, start, l, dt);
+        let turned = DQuat::from_scaled_axis(dt * spin) * start;
+        assert!(turned.dot(turn(&body, start, l, dt)).abs() > 1.0 - 1e-15);
+        // A ball's spin is L/I, however many turns it makes in a step.
+        let ball = Principal { moments: DVec3::splat(2.0), frame: DQuat::IDENTITY };
+        let spin = mean_spin(&ball, start, 100.0 * l, dt);
+        assert!((spin - 50.0 * l).length() < 1e-12 * spin.length(), "{spin}");
     }
 
     /// Row E2: times of the zero crossings of the wobbling component, exact periods by elliptic integrals.

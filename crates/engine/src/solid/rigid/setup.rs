@@ -46,11 +46,12 @@ impl Rigids {
             joints: ImpulseJointSet::new(),
         };
         let mut state = RigidState { bodies: bodies_at_start, memory: Memory::new(contacts.clone()) };
+        let mass_unit = properties.iter().map(|p| p.mass).fold(f64::MIN_POSITIVE, f64::max);
         let mut colliders = Colliders::default();
         for ((body, p), b) in bodies.iter().zip(&properties).zip(&state.bodies) {
             let shape = colliders.free(&body.shape);
             let shape = shape.ok_or_else(|| RigidError::Decomposition { body: body.name.clone() })?;
-            insert_free(&mut contacts, body, p, b, shape);
+            insert_free(&mut contacts, body, p, b, shape, mass_unit);
         }
         let mut names: Vec<String> = bodies.iter().map(|body| body.name.clone()).collect();
         let mut moving = Vec::new();
@@ -109,13 +110,12 @@ impl Rigids {
             dt: 0.0,
             ..IntegrationParameters::default()
         };
-        let mut pipeline = PhysicsPipeline::new();
         // A step of no length takes everything in and finds the contacts.
-        step(&mut pipeline, &parameters, &mut contacts);
+        step(&parameters, &mut contacts);
         warnings.extend(overlaps(&contacts, &names, bodies));
         state.memory = Memory::new(contacts);
         names.truncate(bodies.len());
-        let rigids = Self { names, properties, ties, moving, room, warnings, parameters, pipeline };
+        let rigids = Self { names, properties, ties, mass_unit, moving, room, warnings, parameters };
         Ok((rigids, state))
     }
 }
@@ -191,11 +191,18 @@ fn start(body: &RigidBody, p: &MassProperties) -> BodyState {
     }
 }
 
-fn insert_free(contacts: &mut Contacts, body: &RigidBody, p: &MassProperties, b: &BodyState, shape: SharedShape) {
+fn insert_free(
+    contacts: &mut Contacts,
+    body: &RigidBody,
+    p: &MassProperties,
+    b: &BodyState,
+    shape: SharedShape,
+    mass_unit: f64,
+) {
     let mass = rapier3d_f64::prelude::MassProperties::with_principal_inertia_frame(
         DVec3::ZERO,
-        p.mass,
-        p.principal.moments,
+        p.mass / mass_unit,
+        p.principal.moments / mass_unit,
         p.principal.frame,
     );
     let [slide, turn] = [p.sliding, p.turning].map(|open| [open.x, open.y, open.z].map(|x| x != 0.0));
