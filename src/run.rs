@@ -104,7 +104,8 @@ impl Run<'_> {
         for mesh in &scene.meshes {
             atomic::write_bytes(&directory.root().join(&mesh.path), &mesh.bytes)?;
         }
-        let mut world = World::new(scene.params.clone());
+        let world = World::new(scene.params.clone());
+        let mut world = world.map_err(|error| Failure::new(Exit::Scene, error.to_string()))?;
         let saved = (0, Instant::now());
         if mode != OpenMode::Resume || checkpoint::list(&directory.checkpoints())?.is_empty() {
             let stats = directory.create_stats()?;

@@ -20,7 +20,7 @@ fn cut_box(walls: [[Wall; 2]; 3]) -> World {
         fixed("block", block, DVec3::new(0.33, 0.41, 0.52), tilt),
         fixed("ball", Shape::Sphere { radius: 0.17 }, DVec3::new(0.98, 0.3, 0.2), DQuat::IDENTITY),
     ];
-    World::new(params)
+    World::new(params).unwrap()
 }
 
 fn sides() -> [[[Wall; 2]; 3]; 3] {

@@ -62,7 +62,7 @@ fn carried(
     let motion = Motion::Keyframes(keys.to_vec());
     params.obstacles =
         vec![Obstacle { name: "cup".into(), shape: Shape::Mesh(Arc::new(cup.clone())), motion: motion.clone() }];
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     let before = world.state().fluid.water().unwrap().particles.len();
     assert!(before > 5000, "{before} particles");
     let mut fastest = 0.0f64;

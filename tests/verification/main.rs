@@ -10,6 +10,7 @@ mod flow_rates;
 mod hydrostatics;
 mod leaks;
 mod redistance;
+mod rigid_coupling;
 mod slip;
 mod sloshing;
 mod still_water;

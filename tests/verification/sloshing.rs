@@ -41,7 +41,7 @@ fn period(n: usize, depth: f64, transfer: Transfer) -> f64 {
     params.fluid.water().transfer = transfer;
     params.time.max_dt = theory / 120.0;
     params.pressure.params.tolerance = 1e-6;
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     // ∫∫ cos πx dy dx = amplitude · L/2.
     let amplitude =
         |world: &World| particles(world).position.iter().map(|p| (PI * p.x).cos()).sum::<f64>() * dx * dx / 9.0 * 2.0;

@@ -44,7 +44,7 @@ fn water_in_a_spherical_container_stays_at_rest() {
         (24, tilted, Transfer::Apic, Fill::Full),
         (32, DVec3::NEG_Y, FLIP, Fill::Half),
     ] {
-        let mut world = World::new(container(n, direction, fill, transfer));
+        let mut world = World::new(container(n, direction, fill, transfer)).unwrap();
         let (settled, depth) = if fill == Fill::Full { (0.0, 0.84) } else { (3.0, 0.42) };
         let limit = 0.02 * (9.81f64 * depth).sqrt();
         let (mut fastest, mut drift) = (0.0f64, 0.0f64);
@@ -93,7 +93,7 @@ fn communicating_vessels_come_to_the_same_level() {
         let divider = Shape::Box { size: DVec3::new(wall[1] - wall[0], 2.0, 3.0) };
         params.obstacles =
             vec![fixed("wall", divider, DVec3::new(0.5 * (wall[0] + wall[1]), 1.2, 0.0), DQuat::IDENTITY)];
-        let mut world = World::new(params);
+        let mut world = World::new(params).unwrap();
         let start = levels(&world, wall);
         assert!(start[0] - start[1] > 0.3, "{start:?}");
         let (mut sums, mut count) = ([0.0; 2], 0.0);
@@ -127,7 +127,7 @@ fn a_tank_with_a_bobbing_ball_keeps_its_volume() {
     };
     let motion = Motion::Keyframes((0..=20).map(key).collect());
     params.obstacles = vec![Obstacle { name: "ball".into(), shape: Shape::Sphere { radius: 0.2 }, motion }];
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     let mut drift = 0.0f64;
     while world.state().time < 20.0 {
         let report = world.step().unwrap();

@@ -92,7 +92,9 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     };
     let memory = check_memory(&document, &file, contents, options)?;
     let pressure = pressure(&file);
-    let params = WorldParams { grid, walls, fluid, obstacles, pressure, time: time(&document, &file)? };
+    let (bodies, joints) = (Vec::new(), Vec::new());
+    let time = time(&document, &file)?;
+    let params = WorldParams { grid, walls, fluid, obstacles, bodies, joints, pressure, time };
     let hash = hash::hash(&file, &meshes.assets);
     let name = file.scene.name.clone().unwrap_or_default();
     Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, filling, hash })

@@ -66,6 +66,18 @@ impl FluidParams {
         }
     }
 
+    /// Velocity that a free body gains over a step from `time` to `time + dt` (s) by itself, m/s; `displaced` is the mass of the
+    /// fluid in its place ÷ its own.
+    ///
+    /// Smoke is computed without the weight of the air and the pressure that carries it: what that pressure does to a body
+    /// is taken off its weight here.
+    pub fn body_gain(&self, time: f64, dt: f64, displaced: f64) -> DVec3 {
+        match self {
+            Self::Smoke(smoke) => dt * (smoke.acceleration + (1.0 - displaced) * smoke.gravity),
+            Self::Water(water) => water.gain(time, dt),
+        }
+    }
+
     /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
     pub fn free_fall(&self) -> f64 {
         match self {

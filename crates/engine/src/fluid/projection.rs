@@ -13,7 +13,7 @@ use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
-use crate::solve::{ClosedRegion, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
+use crate::solve::{Bodies, ClosedRegion, LowRank, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
 use rayon::prelude::*;
 
 /// The projection and its arrays, kept from step to step.
@@ -23,6 +23,8 @@ pub struct Projection {
     coefficients: FaceField,
     dirichlet: CellField,
     rhs: CellField,
+    /// What bodies that answer pressure add to the operator.
+    bodies: LowRank,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -34,8 +36,6 @@ pub struct Projected {
     pub info: SolveInfo,
     /// Regions without an opening; their right-hand sides were made compatible.
     pub closed: Vec<ClosedRegion>,
-    /// Largest |D u − pushed| left in a cell of the system, m/s.
-    pub residual_flux: f64,
 }
 
 /// A surface nearer to a cell centre than this fraction of a cell counts as this far. It only keeps 1/θ finite: the
@@ -89,6 +89,7 @@ impl Projection {
             coefficients: FaceField::new(grid, 0.0),
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
+            bodies: LowRank::default(),
             is_stale: true,
         }
     }
@@ -101,6 +102,12 @@ impl Projection {
     /// Take the openings of a boundary around a liquid; `distance` from its surface is negative inside.
     pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField) {
         self.set(grid, boundary, Some(&distance.data));
+    }
+
+    /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1).
+    pub fn set_bodies(&mut self, bodies: LowRank) {
+        self.is_stale |= bodies != self.bodies;
+        self.bodies = bodies;
     }
 
     fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
@@ -184,13 +191,16 @@ impl Projection {
     ) -> Result<Projected, SolveError> {
         self.refresh()?;
         self.excess(boundary, pushed, velocity);
-        let info = self.solve.iterate(self.solver, &self.rhs.data, &mut p.data, params)?;
+        let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
         subtract_pressure(boundary, liquid, p, velocity);
+        Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
+    }
 
+    /// Largest |D u − pushed| in a cell of the system, m/s; `pushed` as in [`project`](Self::project).
+    pub fn residual_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> f64 {
         self.excess(boundary, pushed, velocity);
         self.solve.mask(&mut self.rhs.data);
-        let residual_flux = self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max);
-        Ok(Projected { info, closed: self.solve.closed_regions().to_vec(), residual_flux })
+        self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max)
     }
 
     /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid; roughly. `q` is
@@ -206,14 +216,14 @@ impl Projection {
         self.refresh()?;
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
-        self.solve.iterate(self.solver, &self.rhs.data, &mut q.data, &SPREAD)?;
+        self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
         subtract_pressure(boundary, Some(liquid), q, drift);
         Ok(())
     }
 
     fn refresh(&mut self) -> Result<(), SolveError> {
         if self.is_stale {
-            self.solve.build(self.solver, &self.coefficients, &self.dirichlet)?;
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, self.bodies.clone())?;
             self.is_stale = false;
         }
         Ok(())

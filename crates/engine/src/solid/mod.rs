@@ -4,3 +4,4 @@ mod obstacle;
 pub mod rigid;
 
 pub use obstacle::{Keyframe, Motion, Obstacle};
+pub use rigid::{Joint, RigidBody, RigidState, Rigids};

@@ -12,11 +12,12 @@ mod regions;
 mod stencil;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
+pub use dense::Cholesky;
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use laplacian::Laplacian;
 pub use low_rank::{Block, Coupled, LowRank};
 pub use multigrid::Multigrid;
-pub use pressure::{PressureSolve, PressureSolver};
+pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
 

@@ -297,8 +297,7 @@ impl Water {
 
     /// Velocity that a free particle gains in this step, m/s.
     fn gain(&self, step: &Step) -> DVec3 {
-        let shaken = self.params.shake.map_or(DVec3::ZERO, |shake| shake.impulse(step.time, step.dt));
-        let mut gain = step.dt * self.params.gravity + shaken;
+        let mut gain = self.params.gain(step.time, step.dt);
         for axis in Axis::ALL.into_iter().filter(|&axis| step.grid.is_flat(axis)) {
             gain[axis.index()] = 0.0;
         }
@@ -442,6 +441,11 @@ impl Sides {
 }
 
 impl WaterParams {
+    /// Velocity that what nothing holds gains over a step from `time` to `time + dt` (s), m/s.
+    pub(super) fn gain(&self, time: f64, dt: f64) -> DVec3 {
+        dt * self.gravity + self.shake.map_or(DVec3::ZERO, |shake| shake.impulse(time, dt))
+    }
+
     /// Particles of a full cell.
     pub fn particles_per_cell(&self, grid: &Grid) -> usize {
         self.parts(grid).iter().product()

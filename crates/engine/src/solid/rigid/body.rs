@@ -41,6 +41,8 @@ pub enum Mass {
 pub struct MassProperties {
     /// kg.
     pub mass: f64,
+    /// m³.
+    pub volume: f64,
     /// Centre of mass in the body's frame, m.
     pub centre: DVec3,
     /// Inertia about the centre in the body's frame, kg m². In the plane (one flat axis) it is the moment about that
@@ -88,7 +90,7 @@ impl MassProperties {
         if !(least > SINGULAR * most && most.is_finite() && least.recip().is_finite()) {
             return Err(RigidError::Inertia { body: name(), least, most });
         }
-        Ok(Self { mass, centre: solid.centroid, inertia, sliding, turning, principal })
+        Ok(Self { mass, volume: solid.volume, centre: solid.centroid, inertia, sliding, turning, principal })
     }
 
     /// Inverse mass per axis, 1/kg; zero along flat axes.

@@ -59,6 +59,11 @@ impl Bodies {
         self.blocks.is_empty()
     }
 
+    /// Whether the level is solved directly.
+    pub fn is_bottom(&self) -> bool {
+        self.bottom.is_some()
+    }
+
     /// Forget all.
     pub fn clear(&mut self) {
         *self = Self::default();

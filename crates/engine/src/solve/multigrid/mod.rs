@@ -35,6 +35,8 @@ pub struct Multigrid<T> {
     zeros: Vec<f64>,
     unit: f64,
     scale: f64,
+    /// Whether the bodies are left out.
+    holds_bodies: bool,
 }
 
 impl<T: Real> Multigrid<T> {
@@ -89,6 +91,11 @@ impl<T: Real> Multigrid<T> {
         }
     }
 
+    /// Whether the next cycles are for L alone, as if there were no bodies.
+    pub fn hold_bodies(&mut self, held: bool) {
+        self.holds_bodies = held;
+    }
+
     /// Scale right-hand sides by about 1 ÷ `norm` from now on.
     pub fn normalise(&mut self, norm: f64) {
         self.scale = 1.0 / power_of_two(norm);
@@ -109,8 +116,20 @@ impl<T: Real> Preconditioner for Multigrid<T> {
     type Scalar = T;
 
     fn apply(&mut self, r: &mut [f64], z: &mut [T]) -> f64 {
-        cycle(&mut self.levels, r, self.scale, z, &mut self.rings)
+        cycle(
+            &mut self.levels,
+            r,
+            self.scale,
+            z,
+            &mut Workspace { rings: &mut self.rings, holds_bodies: self.holds_bodies },
+        )
     }
+}
+
+/// What all levels share.
+struct Workspace<'a, T> {
+    rings: &'a mut [Ring<T>],
+    holds_bodies: bool,
 }
 
 /// z ← V b on the first of `levels`; returns b·z. `b` is changed in between.
@@ -119,30 +138,36 @@ fn cycle<T: Real, B: Real>(
     b: &mut [B],
     scale: f64,
     z: &mut [T],
-    rings: &mut [Ring<T>],
+    shared: &mut Workspace<T>,
 ) -> f64 {
     let (fine, coarser) = levels.split_first_mut().expect("at least one level");
-    if let Some(product) = fine.bodies.solve_bottom(b, scale, z) {
+    let mut nobody = Bodies::default();
+    let bodies = if shared.holds_bodies { &mut nobody } else { &mut fine.bodies };
+    if let Some(product) = bodies.solve_bottom(b, scale, z) {
         return product;
     }
     let Some(coarse) = coarser.first_mut() else {
         return fine.solve_cell(b, scale, z);
     };
-    fine.bodies.begin(b);
-    fine.descend(b, scale, &mut coarse.coarse.moments, rings);
+    let mut bodies = std::mem::take(bodies);
+    bodies.begin(b);
+    fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
     let dims = coarse.dims;
     let mut vectors = std::mem::take(&mut coarse.coarse);
     transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
-    cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, rings);
-    if !fine.bodies.is_empty() {
+    cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
+    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() {
         let Coarse { rhs, x, second, .. } = &mut vectors;
         coarser[0].residual(rhs, x);
-        cycle(coarser, rhs, 1.0, second, rings);
+        cycle(coarser, rhs, 1.0, second, shared);
         x.iter_mut().zip(second).for_each(|(x, more)| *x += *more);
     }
-    fine.bodies.correct(&fine.black, scale, &vectors.x, b);
-    let product = fine.ascend(b, scale, (dims, &vectors), z, rings) + fine.bodies.end(z, b);
+    bodies.correct(&fine.black, scale, &vectors.x, b);
+    let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, b);
     coarser[0].coarse = vectors;
+    if !shared.holds_bodies {
+        fine.bodies = bodies;
+    }
     product
 }
 

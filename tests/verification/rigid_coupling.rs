@@ -1,0 +1,93 @@
+//! Rows C1, C2, C5: a body released in a closed box full of fluid. Its first acceleration tells buoyancy and added mass.
+
+use bathtub_bench::worlds::still_air;
+use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
+use bathtub_engine::world::{TimeParams, World};
+use glam::{DQuat, DVec3};
+
+const G: f64 = 9.81;
+
+/// A body of density ratio `ratio` in a closed box of `dims` cells of 1/64 m, full of a fluid with density 1000.
+fn release(dims: [usize; 3], shape: Shape, pose: Pose, ratio: f64, gravity: DVec3) -> World {
+    let mut params = still_air(dims, 1.0 / 64.0);
+    let smoke = params.fluid.smoke();
+    (smoke.rho, smoke.acceleration) = (1000.0, gravity);
+    params.bodies = vec![RigidBody {
+        name: "body".into(),
+        shape,
+        mass: Mass::Density(1000.0 * ratio),
+        pose,
+        velocity: DVec3::ZERO,
+        spin: DVec3::ZERO,
+        friction: 0.5,
+        restitution: 0.0,
+    }];
+    params.time = TimeParams { fps: 100.0, cfl: 1e9, max_dt: 0.01, min_dt: 1e-12 };
+    World::new(params).unwrap()
+}
+
+/// Acceleration in the first step, in units of g along −y.
+fn first_acceleration(world: &mut World) -> f64 {
+    let report = world.step().unwrap();
+    report.bodies[0].velocity.y / (0.01 * G)
+}
+
+fn middle(dims: [usize; 3]) -> Pose {
+    let half = DVec3::from(dims.map(|n| 0.5 * n as f64 / 64.0));
+    Pose { position: half, rotation: DQuat::IDENTITY }
+}
+
+#[test]
+fn spheres_feel_buoyancy_and_added_mass() {
+    // a/L = 1/8: C = .514326; a/L = 1/4: C = .622820.
+    for (cells, radius, added, tolerance) in
+        [(16, 4, 0.622820, 0.04), (32, 8, 0.622820, 0.015), (32, 4, 0.514326, 0.04), (64, 8, 0.514326, 0.015)]
+    {
+        for ratio in [0.01, 0.1, 0.5, 2.0, 10.0] {
+            let dims = [cells; 3];
+            let shape = Shape::Sphere { radius: radius as f64 / 64.0 };
+            let mut world = release(dims, shape, middle(dims), ratio, DVec3::NEG_Y * G);
+            let (found, expected) = (first_acceleration(&mut world), (1.0 - ratio) / (ratio + added));
+            println!(
+                "sphere R={radius} L={cells} M={ratio}: {found:.5}, exact {expected:.5}, {:+.2} %",
+                100.0 * (found / expected - 1.0)
+            );
+            assert!((found / expected - 1.0).abs() <= tolerance, "R={radius}, M={ratio}: {found}, exact {expected}");
+        }
+    }
+}
+
+#[test]
+fn cylinders_in_the_plane_feel_buoyancy_and_added_mass() {
+    for (cells, radius, added, tolerance) in [
+        (16, 4, 1.547283, 0.05),
+        (32, 8, 1.547283, 0.02),
+        (64, 16, 1.547283, 0.008),
+        (128, 32, 1.547283, 0.004),
+        (64, 8, 1.113522, 0.02),
+    ] {
+        for ratio in [0.01, 0.1, 0.5, 2.0, 10.0] {
+            let dims = [cells, cells, 1];
+            let shape = Shape::Cylinder { radius: radius as f64 / 64.0, height: 1.0 / 64.0 };
+            let turned = Pose { rotation: DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2), ..middle(dims) };
+            let mut world = release(dims, shape, turned, ratio, DVec3::NEG_Y * G);
+            let (found, expected) = (first_acceleration(&mut world), (1.0 - ratio) / (ratio + added));
+            println!(
+                "cylinder R={radius} L={cells} M={ratio}: {found:.5}, exact {expected:.5}, {:+.2} %",
+                100.0 * (found / expected - 1.0)
+            );
+            assert!((found / expected - 1.0).abs() <= tolerance, "R={radius}, M={ratio}: {found}, exact {expected}");
+        }
+    }
+}
+
+/// Row C5: as heavy as the fluid, a body stays where it is.
+#[test]
+fn neutral_bodies_stay() {
+    let cube = Shape::Box { size: DVec3::splat(8.0 / 64.0) };
+    let dims = [24, 24, 24];
+    let mut world = release(dims, cube, middle(dims), 1.0, DVec3::NEG_Y * G);
+    let found = first_acceleration(&mut world);
+    assert!(found.abs() <= 1e-9, "aligned cube: {found} g");
+}
