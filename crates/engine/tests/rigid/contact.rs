@@ -264,7 +264,7 @@ fn fast_bodies_do_not_pass_through_thin_walls() {
     assert!(scene.state.bodies[0].velocity.x <= 0.0);
 }
 
-/// A ball a million times denser than everyday things on a box a million times lighter, and the other way round: nothing becomes NaN.
+/// A ball of 10⁶ kg/m³ on a box of 10⁻⁶ kg/m³, and the other way round: nothing becomes NaN.
 #[test]
 fn extreme_densities_stay_finite() {
     for (below, above) in [(1e-6, 1e6), (1e6, 1e-6), (1e-3, 1e3)] {

@@ -1,8 +1,8 @@
 //! Shapes as Rapier collides them.
 //!
 //! Boxes, balls, cylinders and capsules are themselves; a ring is a chain of capsules. A free mesh is its convex hull
-//! where that is (nearly) the mesh, otherwise a set of convex parts (approximate convex decomposition, Mamou and Ghorbel
-//! 2009), so that concave toys stack and nest. Meshes that never feel a push (obstacles) stay triangles.
+//! where that is (nearly) the mesh, otherwise a set of convex parts (approximate convex decomposition, Mamou and
+//! Ghorbel 2009), so that concave toys stack and nest. Meshes that never feel a push (obstacles) stay triangles.
 
 use crate::geometry::{Shape, TriMesh};
 use glam::{DQuat, DVec3};
@@ -19,8 +19,8 @@ const RING: usize = 32;
 /// A hull that has at most this much more volume than its mesh stands for it.
 const CONVEX: f64 = 1.01;
 
-/// Voxels along the longest edge of a mesh's box when it is divided: a second for each distinct mesh; a bowl with walls of
-/// 7 % of its width is filled up by 1 % of its width.
+/// Voxels along the longest edge of a mesh's box when it is divided: a second for each distinct mesh, and a bowl with
+/// walls of 7 % of its width is filled up by 1 % of its width.
 const VOXELS: u32 = 64;
 
 /// How much hollow space, as part of the hull's volume, a convex part may still enclose.

@@ -10,7 +10,8 @@ use crate::grid::Axis;
 use glam::{DMat3, DQuat, DVec3};
 use rapier3d_f64::prelude::{GenericJoint, GenericJointBuilder, JointAxesMask, Pose as RapierPose};
 
-/// Two bodies, or a body and the world, held together at a place. Bodies tied by a joint do not collide with each other.
+/// Two bodies, or a body and the world, held together at a place. Bodies tied by a joint do not collide with each
+/// other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joint {
     /// What it leaves free.
@@ -81,7 +82,8 @@ impl JointKind {
 }
 
 impl Tie {
-    /// Check a joint and put it into the frames of its bodies. `frames` are the bodies' at the start, about their centres.
+    /// Check a joint and put it into the frames of its bodies. `frames` are the bodies' at the start, about their
+    /// centres.
     pub fn new(
         number: usize,
         joint: &Joint,
@@ -154,7 +156,8 @@ impl Tie {
         }
     }
 
-    /// The constraints it puts on the twists of its bodies; rows that the plane of a flat scene already fulfils are left out.
+    /// The constraints it puts on the twists of its bodies; rows that the plane of a flat scene already fulfils are
+    /// left out.
     pub fn rows(&self, state: &RigidState, properties: &[MassProperties]) -> Vec<JointRow> {
         let [a, b] = self.ends(state);
         // One point for both, so that a reaction is an exact pair of forces.

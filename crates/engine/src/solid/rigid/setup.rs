@@ -12,7 +12,7 @@ use crate::solid::Obstacle;
 use glam::{DMat3, DVec3};
 use rapier3d_f64::prelude::*;
 
-/// Sub-steps that joints need beyond those of contact. Row E9: gaps of 1.3e-3 of a link without, 3e-4 with.
+/// Sub-steps that joints need beyond those of contact. Row E9: gaps of 1.3e-3 of a link without, 3.5e-4 with.
 const JOINT_SUBSTEPS: usize = 8;
 
 /// Bodies may start this deep in a wall, in cells.
@@ -105,7 +105,7 @@ impl Rigids {
             normalized_max_linear_velocity: f64::MAX,
             warmstart_joints: true,
             contact_recycling: false,
-            // Row E5: 0.01 % off the stopping distance; Rapier's per-point friction lets the block slide a third too far.
+            // Row E5: 0.01 % off the stopping distance; with Rapier's friction per point the block slides a third too far.
             friction_model: FrictionModel::Simplified,
             dt: 0.0,
             ..IntegrationParameters::default()
