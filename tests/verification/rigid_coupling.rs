@@ -40,6 +40,7 @@ fn middle(dims: [usize; 3]) -> Pose {
 
 #[test]
 fn spheres_feel_buoyancy_and_added_mass() {
+    let mut wrong = false;
     // a/L = 1/8: C = .514326; a/L = 1/4: C = .622820.
     for (cells, radius, added, tolerance) in
         [(16, 4, 0.622820, 0.04), (32, 8, 0.622820, 0.015), (32, 4, 0.514326, 0.04), (64, 8, 0.514326, 0.015)]
@@ -53,13 +54,15 @@ fn spheres_feel_buoyancy_and_added_mass() {
                 "sphere R={radius} L={cells} M={ratio}: {found:.5}, exact {expected:.5}, {:+.2} %",
                 100.0 * (found / expected - 1.0)
             );
-            assert!((found / expected - 1.0).abs() <= tolerance, "R={radius}, M={ratio}: {found}, exact {expected}");
+            wrong |= (found / expected - 1.0).abs() > tolerance;
         }
     }
+    assert!(!wrong, "beyond tolerance, see above");
 }
 
 #[test]
 fn cylinders_in_the_plane_feel_buoyancy_and_added_mass() {
+    let mut wrong = false;
     for (cells, radius, added, tolerance) in [
         (16, 4, 1.547283, 0.05),
         (32, 8, 1.547283, 0.02),
@@ -77,9 +80,10 @@ fn cylinders_in_the_plane_feel_buoyancy_and_added_mass() {
                 "cylinder R={radius} L={cells} M={ratio}: {found:.5}, exact {expected:.5}, {:+.2} %",
                 100.0 * (found / expected - 1.0)
             );
-            assert!((found / expected - 1.0).abs() <= tolerance, "R={radius}, M={ratio}: {found}, exact {expected}");
+            wrong |= (found / expected - 1.0).abs() > tolerance;
         }
     }
+    assert!(!wrong, "beyond tolerance, see above");
 }
 
 /// Row C5: as heavy as the fluid, a body stays where it is.

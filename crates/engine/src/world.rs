@@ -10,7 +10,7 @@ use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
-use crate::solid::rigid::{Joint, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room};
+use crate::solid::rigid::{Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room};
 pub use crate::solve::PressureSolver;
 use crate::solve::{SolveError, SolveInfo, SolveParams};
 use glam::DVec3;
@@ -321,10 +321,9 @@ impl World {
         let step = self.immersed.step(&self.params.grid, &self.boundary, time, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
         for body in 0..self.rigids.len() {
-            let displaced =
-                self.params.fluid.rho() * self.rigids.properties(body).volume / self.rigids.properties(body).mass;
-            let gain = self.params.fluid.body_gain(time, dt, displaced);
-            self.rigids.push(&mut self.next.bodies, body, gain, DVec3::ZERO);
+            let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
+            let gain = self.params.fluid.body_gain(time, dt, self.params.fluid.rho() * volume / mass);
+            self.rigids.apply_impulse(&mut self.next.bodies, body, mass * gain, DVec3::ZERO);
         }
         self.rigids.predict(&mut self.next.bodies, time + dt, dt);
         self.clock.lap("forces");
@@ -361,9 +360,12 @@ impl World {
             let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
             return Err(StepError::Pressure { step: number, source });
         }
-        let pushes = coupling.pushes(&next.pressure);
+        let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
         for push in &pushes {
-            rigids.push(&mut next.bodies, push.body, push.velocity, push.spin);
+            rigids.apply_impulse(&mut next.bodies, push.body, push.impulse, push.torque_impulse);
+            if let Some([linear, angular]) = push.reaction {
+                rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
+            }
         }
         impose(boundary, &next.bodies, &mut next.velocity);
         let residual_flux = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);

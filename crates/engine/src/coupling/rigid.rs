@@ -42,6 +42,8 @@ struct Group {
     members: Vec<usize>,
     /// R, row after row, six rows a member.
     response: Vec<f64>,
+    /// Whether joints hold any of them.
+    is_joined: bool,
 }
 
 /// What the pressure did to a body.
@@ -52,10 +54,8 @@ pub struct Push {
     pub impulse: DVec3,
     /// About the centre of mass, N m s.
     pub torque_impulse: DVec3,
-    /// Change of its velocity, joints included, m/s.
-    pub velocity: DVec3,
-    /// Change of its spin, joints included, rad/s.
-    pub spin: DVec3,
+    /// What joints add to that, if it has any: N s, and N m s about the centre of mass.
+    pub reaction: Option<[DVec3; 2]>,
 }
 
 impl RigidCoupling {
@@ -139,7 +139,7 @@ impl RigidCoupling {
     }
 
     /// What the pressure does to the bodies; `p` is Δt·pressure/(ρ dx), m/s.
-    pub fn pushes(&self, p: &CellField) -> Vec<Push> {
+    pub fn pushes(&self, p: &CellField, (rigids, state): (&Rigids, &RigidState)) -> Vec<Push> {
         let impulse = |rows: &Rows| {
             let mut sum = [0.0; 6];
             for (&cell, row) in rows.cells.iter().zip(&rows.values) {
@@ -158,9 +158,15 @@ impl RigidCoupling {
                 .map(|row| row.iter().zip(&joint).map(|(r, j)| r * j).sum())
                 .collect();
             for (&member, change) in group.members.iter().zip(changes.chunks_exact(6)) {
+                let body = self.bodies[member].body;
                 let [impulse, torque_impulse] = [0, 3].map(|a| DVec3::from_slice(&impulses[member][a..]));
-                let [velocity, spin] = [0, 3].map(|a| DVec3::from_slice(&change[a..]));
-                pushes.push(Push { body: self.bodies[member].body, impulse, torque_impulse, velocity, spin });
+                let reaction = group.is_joined.then(|| {
+                    let [velocity, spin] = [0, 3].map(|a| DVec3::from_slice(&change[a..]));
+                    let properties = rigids.properties(body);
+                    let inertia = properties.world_inertia(state.bodies[body].rotation);
+                    [properties.mass * velocity - impulse, inertia * spin - torque_impulse]
+                });
+                pushes.push(Push { body, impulse, torque_impulse, reaction });
             }
         }
         pushes.sort_by_key(|push| push.body);
@@ -207,7 +213,7 @@ fn groups(bodies: &[Rows], rigids: &Rigids, state: &RigidState) -> Vec<Group> {
             |row: &&JointRow| row.bodies.iter().flatten().any(|&body| members.iter().any(|&m| bodies[m].body == body));
         let rows: Vec<Vec<f64>> = rows.iter().filter(own).map(|row| spread(row, &members, bodies)).collect();
         hold(n, &mut response, &rows);
-        Group { members, response }
+        Group { members, response, is_joined: !rows.is_empty() }
     };
     members.into_values().map(response).collect()
 }

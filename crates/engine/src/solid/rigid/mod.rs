@@ -168,13 +168,6 @@ impl Rigids {
         push
     }
 
-    /// Change a body's velocity (m/s) and spin (rad/s), as an impulse would that joints have answered already.
-    pub fn push(&self, state: &mut RigidState, body: usize, velocity: DVec3, spin: DVec3) {
-        let p = &self.properties[body];
-        let inertia = p.world_inertia(state.bodies[body].rotation);
-        self.apply_impulse(state, body, p.mass * velocity, inertia * spin);
-    }
-
     /// Velocities v → v*: gravity over `dt` (s), and what contact and joints do about it. Bodies stay where they are;
     /// `time` (s) is that of their poses, and tells where scripted solids are and how they move on.
     pub fn predict(&self, state: &mut RigidState, time: f64, dt: f64) {
