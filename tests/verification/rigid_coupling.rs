@@ -12,7 +12,7 @@ const G: f64 = 9.81;
 fn release(dims: [usize; 3], shape: Shape, pose: Pose, ratio: f64, gravity: DVec3) -> World {
     let mut params = still_air(dims, 1.0 / 64.0);
     let smoke = params.fluid.smoke();
-    (smoke.rho, smoke.acceleration) = (1000.0, gravity);
+    (smoke.rho, smoke.gravity) = (1000.0, gravity);
     params.bodies = vec![RigidBody {
         name: "body".into(),
         shape,
@@ -94,4 +94,24 @@ fn neutral_bodies_stay() {
     let mut world = release(dims, cube, middle(dims), 1.0, DVec3::NEG_Y * G);
     let found = first_acceleration(&mut world);
     assert!(found.abs() <= 1e-9, "aligned cube: {found} g");
+}
+
+/// Row B5 in motion, and C5 for a ball: with the whole weight of fluid and body and the pressure that carries it, a neutral
+/// body is held by the volume its faces close, V_h; see the row for V_h/V.
+#[test]
+fn pressure_carries_what_the_body_displaces() {
+    let held = |shape: Shape, dims: [usize; 3]| {
+        let mut world = release(dims, shape, middle(dims), 1.0, DVec3::ZERO);
+        let mut params = world.params().clone();
+        params.fluid.smoke().acceleration = DVec3::NEG_Y * G;
+        world = World::new(params).unwrap();
+        first_acceleration(&mut world)
+    };
+    let cube = held(Shape::Box { size: DVec3::splat(8.0 / 64.0) }, [24; 3]);
+    assert!(cube.abs() <= 1e-9, "aligned cube: {cube} g");
+    for radius in [4.0, 8.0] {
+        let ball = held(Shape::Sphere { radius: radius / 64.0 }, [32; 3]);
+        println!("neutral ball R={radius}: {ball:.5} g");
+        assert!(ball.abs() <= 0.3 / (radius * radius), "R={radius}: {ball} g");
+    }
 }

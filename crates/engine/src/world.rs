@@ -10,7 +10,9 @@ use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
-use crate::solid::rigid::{Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room};
+use crate::solid::rigid::{
+    Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room,
+};
 pub use crate::solve::PressureSolver;
 use crate::solve::{SolveError, SolveInfo, SolveParams};
 use glam::DVec3;
@@ -79,6 +81,8 @@ pub struct State {
     pub fluid: FluidState,
     /// Where the free bodies are and how they move.
     pub bodies: RigidState,
+    /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
+    pub fluid_force: Vec<[DVec3; 2]>,
 }
 
 impl State {
@@ -199,9 +203,28 @@ impl World {
             extend(&step, &water.distance, &mut velocity);
             pressure.data.fill(0.0);
         }
-        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies };
+        let fluid_force = vec![[DVec3::ZERO; 2]; rigids.len()];
+        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies, fluid_force };
         let (next, clock) = (state.clone(), Stages::default());
-        Ok(Self { params, state, next, rigids, immersed, boundary, fluid, projection, clock })
+        let mut world = Self { params, state, next, rigids, immersed, boundary, fluid, projection, clock };
+        world.find_first_forces(first_dt);
+        Ok(world)
+    }
+
+    /// What the fluid would do to the bodies in a first step of `dt` (s), contact apart: `predict` wants to know. Should the
+    /// solve fail, the first step will say so.
+    fn find_first_forces(&mut self, dt: f64) {
+        if self.rigids.is_empty() {
+            return;
+        }
+        self.next.clone_from(&self.state);
+        let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
+        self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
+        self.add_weight(dt);
+        if self.couple(dt).is_ok() {
+            self.state.fluid_force.clone_from(&self.next.fluid_force);
+        }
+        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body));
     }
 
     /// What was odd about the bodies at the start.
@@ -320,13 +343,28 @@ impl World {
         let time = self.state.time;
         let step = self.immersed.step(&self.params.grid, &self.boundary, time, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
+        self.add_weight(dt);
+        // Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
+        // thus stays there, and a bubble of cork is not taken for a bullet.
+        let forces: Vec<[DVec3; 2]> = self.state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
+        let bodies = &mut self.next.bodies;
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(bodies, body, push, twist);
+        }
+        self.rigids.predict(bodies, time + dt, dt);
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(bodies, body, -push, -twist);
+        }
+        self.clock.lap("forces");
+    }
+
+    /// Weight of the bodies over a step of `dt`, s.
+    fn add_weight(&mut self, dt: f64) {
         for body in 0..self.rigids.len() {
             let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
-            let gain = self.params.fluid.body_gain(time, dt, self.params.fluid.rho() * volume / mass);
+            let gain = self.params.fluid.body_gain(self.state.time, dt, self.params.fluid.rho() * volume / mass);
             self.rigids.apply_impulse(&mut self.next.bodies, body, mass * gain, DVec3::ZERO);
         }
-        self.rigids.predict(&mut self.next.bodies, time + dt, dt);
-        self.clock.lap("forces");
     }
 
     /// The pressure that keeps every cell's volume, found together with what it does to the bodies: u*, v* → u, v.
@@ -361,7 +399,9 @@ impl World {
             return Err(StepError::Pressure { step: number, source });
         }
         let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
+        next.fluid_force.fill([DVec3::ZERO; 2]);
         for push in &pushes {
+            next.fluid_force[push.body] = [push.impulse / dt, push.torque_impulse / dt];
             rigids.apply_impulse(&mut next.bodies, push.body, push.impulse, push.torque_impulse);
             if let Some([linear, angular]) = push.reaction {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);

@@ -12,7 +12,7 @@ use glam::DVec3;
 const BAND: f64 = 8.0;
 
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
-const MAX_EDGE: f64 = 0.25;
+const MAX_EDGE: f64 = 1.0;
 
 /// How far, in cells, free bodies are cut beside their place. The pressure on a face that lies *in* a grid plane is that half a
 /// cell out, on either side of the body, which makes it float as if it were a cell longer. Next to the plane, both are off by

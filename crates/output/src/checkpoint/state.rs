@@ -13,10 +13,10 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid, bodies } = state;
+    let State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force } = state;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
-    sections.push(section("bodies", bodies));
+    sections.push(section("bodies", &(bodies, fluid_force)));
     match fluid {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
@@ -56,7 +56,8 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
             FluidState::Water(WaterState { particles: particles(sections)?, distance, drift, bank, emitted, drained })
         }
     };
-    Ok(State { time, step, frame, velocity, pressure, fluid, bodies: decode(sections, "bodies")? })
+    let (bodies, fluid_force) = decode(sections, "bodies")?;
+    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
@@ -118,7 +119,16 @@ mod tests {
         let mut velocity = FaceField::new(&grid(), 0.0);
         velocity.axes.iter_mut().flatten().for_each(|v| *v = next());
         let fluid = FluidState::Smoke(SmokeState { density, temperature });
-        State { time: 0.1 + 0.2, step: 17, frame: 3, velocity, pressure, fluid, bodies: bodies() }
+        State {
+            time: 0.1 + 0.2,
+            step: 17,
+            frame: 3,
+            velocity,
+            pressure,
+            fluid,
+            bodies: bodies(),
+            fluid_force: vec![[DVec3::X; 2]],
+        }
     }
 
     /// A ball above a floor.
