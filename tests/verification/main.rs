@@ -6,6 +6,7 @@ mod support;
 mod advection;
 mod cut_cells;
 mod dam_break;
+mod floating;
 mod flow_rates;
 mod hydrostatics;
 mod leaks;
