@@ -320,18 +320,13 @@ impl Body {
         };
         let t = sparse(&smoothed, 0..patch.len(), whole);
         let f = sparse(&left, black.iter().copied(), slot);
-        let restrict = |values: &mut dyn Iterator<Item = (usize, &[f64])>| restrict(values, columns, dims, coarse);
-        let factor = |cell: usize| stencils[patch.index(unravel(dims, cell))].2;
-        let scaled = |block: &Block| -> Vec<(usize, Vec<f64>)> {
-            block.rows().map(|(cell, row)| (cell, row.iter().map(|v| v * factor(cell)).collect())).collect()
-        };
-        let black_rows: Vec<(usize, Vec<f64>)> = black
-            .iter()
-            .filter(|&&n| left.iter().any(|f| f[n] != 0.0))
-            .map(|&n| (whole(n), left.iter().map(|f| f[n] * stencils[n].2).collect()))
-            .collect();
-        let f_coarse = restrict(&mut black_rows.iter().map(|(cell, row)| (*cell, &row[..])));
-        let c_coarse = restrict(&mut scaled(&c).iter().map(|(cell, row)| (*cell, &row[..])));
+        let scaled =
+            |n: usize, row: &mut dyn Iterator<Item = f64>| (whole(n), row.map(|v| v * stencils[n].2).collect());
+        let left_rows = black.iter().filter(|&&n| left.iter().any(|f| f[n] != 0.0));
+        let left_rows = left_rows.map(|&n| scaled(n, &mut left.iter().map(|f| f[n]))).collect();
+        let c_rows = c.rows().map(|(cell, row)| scaled(patch.index(unravel(dims, cell)), &mut row.iter().copied()));
+        let f_coarse = restrict(left_rows, columns, dims, coarse);
+        let c_coarse = restrict(c_rows.collect(), columns, dims, coarse);
         (Self { c, t, f, f_coarse }, c_coarse)
     }
 }
@@ -347,12 +342,7 @@ fn sparse(columns: &[Vec<f64>], cells: impl Iterator<Item = usize>, name: impl F
 }
 
 /// Rows of a level of `dims` on the coarser one: the transpose of interpolation, see `transfer`.
-fn restrict<'a, T: Real>(
-    rows: &mut dyn Iterator<Item = (usize, &'a [f64])>,
-    columns: usize,
-    dims: [usize; 3],
-    coarse: &Level<T>,
-) -> Block {
+fn restrict<T: Real>(rows: Vec<(usize, Vec<f64>)>, columns: usize, dims: [usize; 3], coarse: &Level<T>) -> Block {
     let [nx, ny, _] = coarse.dims;
     let strides = [1, nx, nx * ny];
     let mut sums = std::collections::BTreeMap::<usize, Vec<f64>>::new();
@@ -368,11 +358,11 @@ fn restrict<'a, T: Real>(
             let upper = at[a] % 2;
             if coarse.coarse.open[parent] >> (2 * a + upper) & 1 == 1 {
                 let beside = if upper == 1 { parent + strides[a] } else { parent - strides[a] };
-                add(beside, row, 0.25);
+                add(beside, &row, 0.25);
                 own -= 0.25;
             }
         }
-        add(parent, row, own);
+        add(parent, &row, own);
     }
     let mut block = Block { columns, ..Block::default() };
     for (cell, row) in sums {
