@@ -37,14 +37,7 @@ impl Rigids {
         }
         let bodies_at_start = bodies.iter().zip(&properties).map(|(body, p)| start(body, p)).collect();
 
-        let mut contacts = Contacts {
-            islands: IslandManager::new(),
-            broad_phase: BroadPhaseBvh::new(),
-            narrow_phase: NarrowPhase::new(),
-            bodies: RigidBodySet::new(),
-            colliders: ColliderSet::new(),
-            joints: ImpulseJointSet::new(),
-        };
+        let mut contacts = Contacts::default();
         let mut state = RigidState { bodies: bodies_at_start, memory: Memory::new(contacts.clone()) };
         let mass_unit = properties.iter().map(|p| p.mass).fold(f64::MIN_POSITIVE, f64::max);
         let mut colliders = Colliders::default();

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Everything about rigid bodies that changes, and nothing else: what a checkpoint holds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RigidState {
     /// In the order of the scene.
     pub bodies: Vec<BodyState>,
@@ -52,11 +52,11 @@ impl std::ops::Add for Impulse {
 }
 
 /// Rapier's world between two steps: contact points with the impulses they carried, from which the next solve starts.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Memory(Arc<Contacts>);
 
 /// The sets that Rapier keeps apart.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Contacts {
     pub islands: IslandManager,
     pub broad_phase: BroadPhaseBvh,
