@@ -206,12 +206,11 @@ impl Solids {
             let far = a.max(b).min_element().min(limit);
             if near <= far { near } else { f32::INFINITY }
         };
-        let mut stack = [(0u32, 0f32); STACK];
-        let mut depth = 0;
-        if enter(&self.nodes[0], *limit) < f32::INFINITY {
-            stack[0] = (0, 0.0);
-            depth = 1;
+        if enter(&self.nodes[0], *limit) == f32::INFINITY {
+            return;
         }
+        let mut stack = [(0u32, 0f32); STACK];
+        let mut depth = 1;
         while depth > 0 {
             depth -= 1;
             let (index, near) = stack[depth];

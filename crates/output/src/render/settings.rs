@@ -55,7 +55,7 @@ pub enum SolidLook {
 }
 
 /// Colour of glass that has none of its own, where it is a tenth of the domain thick.
-pub const CLEAR_GLASS: [f32; 3] = [0.80, 0.93, 0.89];
+pub const CLEAR_GLASS: [f32; 3] = [0.92, 0.97, 0.955];
 
 /// The view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -35,6 +35,8 @@ const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
 /// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
 const FAINT: [f32; 2] = [0.004, 0.03];
+/// What glass reflects of less than this part of a pixel's light is the surroundings only.
+const FAINT_MIRROR: f32 = 0.1;
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -165,14 +167,17 @@ impl Scene {
                     light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
                 }
                 Target::Floor => light += weight * self.floor(point, medium.is_water(), floor, place),
-                Target::Surroundings if depth == 0 => light += weight * self.studio.backdrop(ray.direction),
+                Target::Surroundings if depth == 0 && glass_surfaces == 0 => {
+                    light += weight * self.studio.backdrop(ray.direction);
+                }
+                Target::Surroundings if depth == 0 => light += weight * self.studio.through_glass(ray.direction),
                 Target::Surroundings => light += weight * self.studio.sky(ray.direction),
                 Target::Water(hit) | Target::Glass(hit) => {
                     let [here, beyond] = medium.sides(&target, &ray, &hit);
                     let crossing = cross(&ray, &hit, here.index(self.refraction) / beyond.index(self.refraction));
                     // What goes through glass is hardly bent on the whole: that does not count as a split.
                     let is_pane = here.glass.is_some() || beyond.glass.is_some();
-                    let faint = FAINT[usize::from(depth > 0)];
+                    let faint = FAINT[usize::from(depth > 0 || glass_surfaces > 0)];
                     let mut go_on = |direction: Vec3A, part: f32, medium: Medium, depth: u8, glass_surfaces: u8| {
                         let weight = weight * part;
                         if weight.max_element() > faint && depth <= DEPTH && glass_surfaces <= GLASS_SURFACES {
@@ -186,11 +191,25 @@ impl Scene {
                             if is_pane { (depth, glass_surfaces + 1) } else { (depth + 1, glass_surfaces) };
                         go_on(direction, 1.0 - crossing.reflectance, beyond, depth, glass_surfaces);
                     }
-                    go_on(crossing.reflected, crossing.reflectance, here, depth + 1, glass_surfaces);
+                    let mirrored = weight * crossing.reflectance;
+                    if is_pane && mirrored.max_element() < FAINT_MIRROR {
+                        light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
+                    } else {
+                        go_on(crossing.reflected, crossing.reflectance, here, depth + 1, glass_surfaces);
+                    }
                 }
             }
         }
         (light, nearest.unwrap_or(f32::INFINITY))
+    }
+
+    /// What a ray would see if there were nothing but the surroundings.
+    fn surroundings(&self, ray: &Ray) -> Vec3A {
+        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
+        match ground {
+            Some(t) => self.studio.floor(ray.at(t), Vec3A::ONE),
+            None => self.studio.sky(ray.direction),
+        }
     }
 
     /// What a ray meets first, and how far away.
