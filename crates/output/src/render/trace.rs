@@ -331,8 +331,8 @@ fn refinement(grid: &Grid, camera: &Camera) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Backdrop;
     use super::super::render;
+    use super::super::{Backdrop, SolidLook};
     use super::*;
     use crate::frame::{Surface, Visible};
     use bathtub_engine::geometry::TriMesh;
@@ -411,5 +411,18 @@ mod tests {
         let image = render(&frame(0.4, false), &lit);
         let at = |x: usize| i32::from(image.pixels[3 * (x + 64 * 32) + 1]);
         assert!(at(20) > at(44) + 25, "{} {}", at(20), at(44));
+    }
+
+    /// A tetrahedron of glass shows the smoke behind it, slightly dimmed; an opaque one hides it.
+    #[test]
+    fn smoke_shows_through_glass() {
+        let settings =
+            |looks: &[SolidLook]| RenderSettings { solids: vec![[0.9, 0.1, 0.1]], looks: looks.to_vec(), ..settings() };
+        let behind = middle(&render(&frame(0.15, false), &settings(&[])));
+        let clear = RenderSettings { solids: vec![[0.95, 0.97, 0.96]], ..settings(&[SolidLook::Glass]) };
+        let glass = middle(&render(&frame(0.15, true), &clear));
+        let opaque = middle(&render(&frame(0.15, true), &settings(&[])));
+        assert!((0..3).all(|c| glass[c].abs_diff(behind[c]) < 45), "{glass:?} {behind:?}");
+        assert!(opaque[0] > opaque[2] + 25 && glass[0].abs_diff(glass[2]) < 25, "{opaque:?} {glass:?}");
     }
 }

@@ -284,6 +284,7 @@ impl Scene {
 mod tests {
     use super::*;
     use crate::frame::Surface;
+    use crate::render::SolidLook;
     use bathtub_engine::geometry::{Pose, Shape, TriMesh};
     use bathtub_engine::grid::Grid;
     use glam::{DQuat, DVec3};
@@ -304,9 +305,14 @@ mod tests {
 
     /// The picture from a metre and a half before the front, level with the middle of the water.
     fn picture(water: &TriMesh, surfaces: &[Surface]) -> Image {
+        picture_of(water, surfaces, &[])
+    }
+
+    fn picture_of(water: &TriMesh, surfaces: &[Surface], looks: &[SolidLook]) -> Image {
         let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
         let mut settings =
             RenderSettings { size: Some([SIZE as u32; 2]), solids: vec![[0.9, 0.2, 0.1]], ..Default::default() };
+        settings.looks = looks.to_vec();
         settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
         settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
         render(&WaterScene { grid: &grid, surfaces, water }, &settings)
@@ -346,5 +352,56 @@ mod tests {
         };
         let ratio = width(&block()) / width(&TriMesh::default());
         assert!((ratio - 2.0 / 1.875).abs() < 0.035, "{ratio}");
+    }
+
+    /// A pane 2 cm thick between the camera and the ball, which is cut in two by the pane's upper edge.
+    fn ball_behind_pane() -> Vec<Surface> {
+        let pose = Pose { position: DVec3::new(0.5, 0.13, 1.0), rotation: DQuat::IDENTITY };
+        let mesh = Shape::Box { size: DVec3::new(1.0, 0.26, 0.02) }.surface(1.0).posed(&pose);
+        let pane = Surface { name: "pane".into(), mesh, moves: false };
+        ball().into_iter().chain([pane]).collect()
+    }
+
+    #[test]
+    fn glass_shows_what_is_behind_it_and_another_solid_does_not() {
+        let surfaces = ball_behind_pane();
+        let through = (SIZE / 2, SIZE / 2 + 16);
+        let with = |looks: &[SolidLook], bodies: &[Surface]| {
+            pixel(&picture_of(&TriMesh::default(), bodies, looks), through.0, through.1)
+        };
+        let looks = [SolidLook::Matte, SolidLook::Glass];
+        let (bare, glass, opaque) = (with(&[], &surfaces[..1]), with(&looks, &surfaces), with(&[], &surfaces));
+        let red = |[r, _, b]: [i32; 3]| r - b;
+        assert!((red(bare) - red(glass)).abs() < 30 && bare[0].abs_diff(glass[0]) < 30, "{bare:?} {glass:?}");
+        // Without the ball, the same pixel shows the floor.
+        let floor = with(&[SolidLook::Glass], &surfaces[1..]);
+        assert!(red(glass) > red(floor) + 60, "{glass:?} {floor:?}");
+        assert!((0..3).any(|c| opaque[c].abs_diff(glass[c]) > 40), "{opaque:?} {glass:?}");
+    }
+
+    /// Two faces reflect 4 % each, so the floor in the light behind a pane keeps nine tenths of it or more; behind a wall only a third.
+    #[test]
+    fn light_falls_through_glass() {
+        let lit = |looks: &[SolidLook]| {
+            let image = picture_of(&TriMesh::default(), &ball_behind_pane()[1..], looks);
+            // The floor to the right of the pane's foot, where its shadow falls.
+            pixel(&image, SIZE / 2 + 20, SIZE / 2 + 40)[1]
+        };
+        let (glass, opaque) = (lit(&[SolidLook::Glass]), lit(&[]));
+        assert!(glass > opaque + 20, "{glass} {opaque}");
+    }
+
+    /// Water against glass: light enters the water without air between, so the pane is invisible but for its outer face.
+    #[test]
+    fn where_water_and_glass_overlap_there_is_glass() {
+        let hit = Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3 };
+        let inwards = Ray { origin: Vec3A::Z, direction: Vec3A::NEG_Z };
+        let in_glass = Medium { in_water: false, glass: Some(3) };
+        let [here, beyond] = in_glass.sides(&Target::Water(hit), &inwards, &hit);
+        assert_eq!(here.index(1.333), beyond.index(1.333));
+        let outwards = Ray { origin: Vec3A::ZERO, direction: Vec3A::Z };
+        let [glass, water] = beyond.sides(&Target::Glass(hit), &outwards, &hit);
+        assert_eq!((glass.index(1.333), water.index(1.333)), (1.5, 1.333));
+        assert!(water.is_water() && !glass.is_water());
     }
 }
