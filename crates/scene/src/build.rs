@@ -17,7 +17,7 @@ use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
-use bathtub_output::render::RenderSettings;
+use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub struct Scene {
     pub file: SceneFile,
     /// What starts the engine.
     pub params: WorldParams,
-    /// How to draw it, with a colour for each of `params.obstacles`.
+    /// How to draw it, with a colour and a look for each of `params.obstacles`.
     pub render: RenderSettings,
     /// The mesh files, each once.
     pub meshes: Vec<MeshAsset>,
@@ -225,7 +225,7 @@ fn time(document: &Document, file: &SceneFile) -> Result<TimeParams, SceneError>
     Ok(TimeParams { fps: time.fps, cfl: time.cfl, max_dt, min_dt })
 }
 
-/// The picture's settings, with one colour for each body.
+/// The picture's settings, with one colour and one look for each body.
 fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, SceneError> {
     let mut render = file.render.clone();
     for (key, direction) in [
@@ -242,10 +242,18 @@ fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, Scene
         return Err(document.error_at(ErrorKind::Scene, "render.camera.at", message));
     }
     let mut palette = file.render.solids.iter().cycle();
-    let bodies = file.obstacle.iter().flat_map(|o| std::iter::repeat_n(o.colour, o.at.len().max(1)));
-    let colours: Vec<[f32; 3]> = bodies.zip(&mut palette).map(|(own, next)| own.unwrap_or(*next)).collect();
+    let bodies = file.obstacle.iter().flat_map(|o| std::iter::repeat_n(o, o.at.len().max(1)));
+    let (colours, looks): (Vec<[f32; 3]>, Vec<SolidLook>) = bodies
+        .zip(&mut palette)
+        .map(|(body, next)| {
+            let look = body.look.unwrap_or_default();
+            let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
+            (body.colour.unwrap_or(default), look)
+        })
+        .unzip();
     if !colours.is_empty() {
         render.solids = colours;
     }
+    render.looks = looks;
     Ok(render)
 }

@@ -93,21 +93,28 @@ pub struct WaterState {
 }
 
 impl WaterState {
-    /// Volume that the liquid fills, m³: a cell with liquid on all sides counts with its open volume (in cells), any
+    /// Volume that the liquid fills, m³: a cell with liquid all around it counts with its open volume (in cells), any
     /// other with what particles fill of it (in cells).
     ///
-    /// Unlike the particles' number, this changes if the particles crowd or scatter.
+    /// Unlike the particles' number, this changes if the particles crowd or scatter. All around means all 26 neighbours: the kernel
+    /// takes from a cell what it gives to the others that share a corner with it, air included, and that must not count twice.
     pub(crate) fn filled_volume(&self, grid: &Grid, open: &CellField, filled: &CellField) -> f64 {
         let d = &self.distance.data;
         let (dims, cell_volume) = (grid.dims, grid.dx.powi(3));
-        let stride = strides(dims);
         let is_air = |c: usize| d[c] >= 0.0 && open.data[c] > 0.0;
+        let touches_air = |at: [usize; 3]| {
+            let [x, y, z] = [0, 1, 2].map(|a| at[a].saturating_sub(1)..(at[a] + 2).min(dims[a]));
+            z.into_iter().any(|k| {
+                y.clone().any(|j| {
+                    let row = dims[0] * (j + dims[1] * k);
+                    (row + x.start..row + x.end).any(is_air)
+                })
+            })
+        };
         sum_rows(dims, |j, k| {
             let cell = |i: usize| {
-                let (at, c) = ([i, j, k], i + dims[0] * (j + dims[1] * k));
-                let beside =
-                    |a: usize| at[a] > 0 && is_air(c - stride[a]) || at[a] + 1 < dims[a] && is_air(c + stride[a]);
-                match is_air(c) || (0..3).any(beside) {
+                let c = i + dims[0] * (j + dims[1] * k);
+                match is_air(c) || touches_air([i, j, k]) {
                     true => cell_volume * filled.data[c],
                     false => cell_volume * open.data[c],
                 }
