@@ -38,7 +38,7 @@ fn falling_drops_and_jets_report_no_drift() {
         let pose = Pose { position: DVec3::new(0.52, 1.0, 0.49), rotation: DQuat::from_rotation_z(0.2) };
         let initial = vec![Liquid { region: Region::Shape(shape, pose), velocity: DVec3::ZERO }];
         let fluid = FluidParams::Water(water(initial, dims));
-        let mut world = World::new(WorldParams { fluid, time: film(), ..still_air(dims, dx) });
+        let mut world = World::new(WorldParams { fluid, time: film(), ..still_air(dims, dx) }).unwrap();
         let worst = (0..6).map(|_| world.step().unwrap().ledger.volume_error).fold(0.0, f64::max);
         println!("{name}: {worst:.5}");
         assert!(worst < 0.003, "{name}: {worst}");
