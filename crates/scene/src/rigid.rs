@@ -3,7 +3,7 @@
 use crate::bodies::{Meshes, copies, rotation, shape, spin, take_name, too_thin};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{BodyEntry, JointEntry, JointName, SceneFile};
+use crate::file::{BodyEntry, JointEntry, JointTypeName, SceneFile};
 use crate::placement::{bounds, check_meets_domain, velocity};
 use crate::schema::suggest;
 use bathtub_engine::geometry::{Pose, Shape};
@@ -148,15 +148,15 @@ pub fn joints(document: &Document, file: &SceneFile, bodies: &[RigidBody]) -> Re
 fn kind(document: &Document, key: &str, entry: &JointEntry) -> Result<JointKind, SceneError> {
     let axis = entry.axis.map(DVec3::from);
     match (entry.r#type, axis) {
-        (JointName::Point, None) => Ok(JointKind::Point),
-        (JointName::Fixed, None) => Ok(JointKind::Fixed),
-        (JointName::Hinge, Some(axis)) => Ok(JointKind::Hinge { axis }),
-        (JointName::Slider, Some(axis)) => Ok(JointKind::Slider { axis }),
-        (JointName::Point | JointName::Fixed, Some(_)) => {
+        (JointTypeName::Point, None) => Ok(JointKind::Point),
+        (JointTypeName::Fixed, None) => Ok(JointKind::Fixed),
+        (JointTypeName::Hinge, Some(axis)) => Ok(JointKind::Hinge { axis }),
+        (JointTypeName::Slider, Some(axis)) => Ok(JointKind::Slider { axis }),
+        (JointTypeName::Point | JointTypeName::Fixed, Some(_)) => {
             let message = "only a hinge and a slider have an axis; remove it, or choose one of these";
             Err(document.error_at(ErrorKind::Scene, &format!("{key}.axis"), message))
         }
-        (JointName::Hinge | JointName::Slider, None) => {
+        (JointTypeName::Hinge | JointTypeName::Slider, None) => {
             let message = "missing key `axis` (direction of the hinge or slider, as in [0, 0, 1])";
             Err(document.error_at(ErrorKind::Scene, key, message))
         }

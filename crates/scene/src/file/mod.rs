@@ -8,7 +8,7 @@ mod rigid;
 mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
-pub use rigid::{BodyEntry, JointEntry, JointName};
+pub use rigid::{BodyEntry, JointEntry, JointTypeName};
 pub use water::{DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
 use bathtub_output::render::RenderSettings;

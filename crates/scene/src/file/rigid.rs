@@ -58,8 +58,8 @@ fn default_restitution() -> f64 {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointEntry {
-    /// What it leaves free.
-    pub r#type: JointName,
+    /// What it leaves free, all else being held.
+    pub r#type: JointTypeName,
     /// Name of a body; of a copy, `NAME-0`, `NAME-1`, …
     pub body: String,
     /// Name of the other body. Default: the world.
@@ -70,10 +70,10 @@ pub struct JointEntry {
     pub axis: Option<[f64; 3]>,
 }
 
-/// Kinds of joints.
+/// What a joint leaves free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum JointName {
+pub enum JointTypeName {
     /// Turning about the anchor in every direction: ball and socket.
     Point,
     /// Turning about an axis through the anchor.
