@@ -40,6 +40,22 @@ pub struct WorldParams {
     pub time: TimeParams,
 }
 
+impl WorldParams {
+    /// The free bodies at the start, and what moves them.
+    pub fn rigids(&self) -> Result<(Rigids, RigidState), RigidError> {
+        let grid = &self.grid;
+        let room = Room {
+            bounds: Bounds { min: grid.origin, max: grid.upper() },
+            dx: grid.dx,
+            closed: self.walls.map(|sides| sides.map(|side| !matches!(side, Wall::Open))),
+            flat: Axis::ALL.map(|axis| grid.is_flat(axis)),
+            // Weight depends on the fluid: `World` adds it.
+            gravity: DVec3::ZERO,
+        };
+        Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
+    }
+}
+
 /// Which solver finds the pressure, and when it may stop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PressureParams {
@@ -171,15 +187,7 @@ impl World {
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
-        let room = Room {
-            bounds: Bounds { min: grid.origin, max: grid.upper() },
-            dx: grid.dx,
-            closed: params.walls.map(|sides| sides.map(|side| !matches!(side, Wall::Open))),
-            flat: Axis::ALL.map(|axis| grid.is_flat(axis)),
-            // Weight depends on the fluid: `predict` adds it.
-            gravity: DVec3::ZERO,
-        };
-        let (rigids, bodies) = Rigids::new(&params.bodies, &params.joints, &params.obstacles, room)?;
+        let (rigids, bodies) = params.rigids()?;
         let place = |body: usize| place(&rigids, &bodies, body);
         let immersed = Immersed::new(&params.obstacles, &params.bodies, place, &grid, first_dt, with_particles);
         let mut boundary = immersed.boundary(&grid, params.walls);
