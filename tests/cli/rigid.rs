@@ -244,7 +244,7 @@ checkpoint_frames = 3
     let begun = Instant::now();
     let whole = place.bathtub(&arguments("whole")).succeeds().hash();
     let duration = begun.elapsed();
-    for (out, fraction) in [("killed-0", 0.4), ("killed-1", 0.75)] {
+    for (out, fraction) in [("killed-0", 0.3), ("killed-1", 0.6)] {
         let mut child = place.command(&arguments(out)).spawn().unwrap();
         std::thread::sleep(duration.mul_f64(fraction));
         child.kill().unwrap();
