@@ -141,6 +141,11 @@ impl View {
         Self { size, scale, middle: cells.map(|c| 0.5 * c) }
     }
 
+    /// Columns and rows of pixels that show the domain.
+    fn shown(&self) -> [[f32; 2]; 2] {
+        [0, 1].map(|a| [-1.0, 1.0].map(|sign| 0.5 * self.size[a] as f32 + sign * self.middle[a] / self.scale))
+    }
+
     fn cell_of(&self, x: f32, y: f32) -> [f32; 2] {
         let [w, h] = self.size.map(|n| n as f32);
         [self.middle[0] + (x - 0.5 * w) * self.scale, self.middle[1] - (y - 0.5 * h) * self.scale]
@@ -229,8 +234,7 @@ impl Pool {
         // Off the middle, where rays would run along edges of the mesh.
         let mut cover = cover(&Solids::of_liquid(scene.water, scene.grid), scene.grid, plane, view, 0.43);
         let cells = plane.dims.map(|n| n as f32);
-        let middle = size.map(|n| 0.5 * n as f32);
-        let shown = [0, 1].map(|a| [-1.0, 1.0].map(|sign| middle[a] + sign * 0.5 * cells[a] / view.scale));
+        let shown = view.shown();
         extend(&mut cover, width, shown);
         let per_pixel = view.scale / cells[0].max(cells[1]);
         let mut depth = vec![0.0; cover.len()];
@@ -244,6 +248,8 @@ impl Pool {
                 depth[x + width * y] = filled * (mean + per_pixel * filled);
             }
         }
+        // What is left of such jumps is smoothed away.
+        let depth = blurred(&depth, width, width / 80);
         let line = (0.0012 * (width + height) as f32).max(1.0);
         let look = &settings.water;
         let colour = linear(look.colour);
@@ -307,7 +313,11 @@ struct Cutout {
 impl Cutout {
     fn new(grid: &Grid, surfaces: &[Surface], plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
         let width = view.size[0] as usize;
-        let cover = cover(&Solids::new(surfaces), grid, plane, view, 0.5);
+        let mut cover = cover(&Solids::new(surfaces), grid, plane, view, 0.5);
+        // What stands on a side of the domain goes on beyond it.
+        let own = cover.clone();
+        extend(&mut cover, width, view.shown());
+        cover.iter_mut().zip(own).for_each(|(c, own)| *c = c.max(own));
         let bevel = (0.006 * (view.size[0] + view.size[1]) as f32).max(2.0);
         let soft = blurred(&cover, width, bevel as usize);
         let shadow = blurred(&cover, width, 3 * bevel as usize);
@@ -384,7 +394,7 @@ fn blurred(values: &[f32], width: usize, radius: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bathtub_engine::geometry::Shape;
+    use bathtub_engine::geometry::{Shape, TriMesh};
     use glam::DVec3;
 
     #[test]
@@ -421,5 +431,21 @@ mod tests {
             assert!((air[1] - air[0]).abs() < 40 && shallow[1] > shallow[0] + 40, "{air:?} {shallow:?}");
             assert!(deep[0] < shallow[0] - 10, "{shallow:?} {deep:?}");
         }
+    }
+
+    /// A picture wider and higher than the domain: under the floor the step goes on, not the air.
+    #[test]
+    fn solids_on_a_side_go_on_beyond_it() {
+        let grid = Grid::new([40, 20, 1], 0.1, DVec3::ZERO);
+        let mut mesh = Shape::Box { size: DVec3::new(1.0, 0.5, 0.1) }.surface(1.0);
+        mesh.vertices.iter_mut().for_each(|v| *v += DVec3::new(2.0, 0.25, 0.05));
+        let surfaces = [Surface { name: "step".into(), mesh, moves: false }];
+        let scene = WaterScene { grid: &grid, surfaces: &surfaces, water: &TriMesh::default() };
+        let settings = RenderSettings { size: Some([100, 100]), ..Default::default() };
+        let image = render_water(&scene, Axis::Z, &settings);
+        let brightness = |x: usize, y: usize| i32::from(image.pixels[3 * (x + 100 * y) + 1]);
+        // The domain's floor is at row 75.
+        assert!((brightness(50, 95) - brightness(50, 70)).abs() < 20);
+        assert!(brightness(50, 95) < brightness(10, 95) - 40);
     }
 }
