@@ -243,10 +243,11 @@ impl Pool {
                 // Depth spreads sideways a little, so that it does not jump under overhangs.
                 let above = |x: usize| depth[x.min(width - 1) + width * (y - 1)];
                 let mean = 0.25 * (above(x.saturating_sub(1)) + above(x + 1)) + 0.5 * above(x);
-                // It goes on below solids as if they were water.
                 let filled = cover[x + width * y].max(solid[x + width * y]);
                 depth[x + width * y] = filled * (mean + per_pixel * filled);
             }
+            // Behind a solid the depth is that beside it, so that it goes on below.
+            bridge(&mut depth[width * y..][..width], &solid[width * y..][..width]);
         }
         // What is left of such jumps is smoothed away.
         let depth = blurred(&depth, width, width / 80);
@@ -281,6 +282,22 @@ impl Pool {
         let rim = (4.0 * self.soft[at] * (1.0 - self.soft[at])).powi(2) * inner;
         let inside = self.cover[at];
         air.lerp(water, inside).lerp(self.line_colour, 0.9 * rim * inside)
+    }
+}
+
+/// In every stretch where a solid covers most of the pixels of a row, values between those at its two ends; the row's ends count
+/// for nothing.
+fn bridge(row: &mut [f32], solid: &[f32]) {
+    let mut x = 0;
+    while x < row.len() {
+        let length = solid[x..].iter().take_while(|&&s| s > 0.5).count();
+        let (left, right) = (x.checked_sub(1).map(|n| row[n]), row.get(x + length).copied());
+        if let (Some(left), Some(right)) = (left.or(right), right.or(left)) {
+            for n in 0..length {
+                row[x + n] = left + (right - left) * (n as f32 + 1.0) / (length as f32 + 1.0);
+            }
+        }
+        x += length + 1;
     }
 }
 
@@ -447,5 +464,15 @@ mod tests {
         // The domain's floor is at row 75.
         assert!((brightness(50, 95) - brightness(50, 70)).abs() < 20);
         assert!(brightness(50, 95) < brightness(10, 95) - 40);
+    }
+
+    #[test]
+    fn stretches_of_solid_are_bridged() {
+        let mut row = [1.0, 9.0, 9.0, 9.0, 5.0, 9.0, 9.0];
+        bridge(&mut row, &[0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
+        assert_eq!(row, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 5.0]);
+        let mut all = [7.0; 3];
+        bridge(&mut all, &[1.0; 3]);
+        assert_eq!(all, [7.0; 3]);
     }
 }
