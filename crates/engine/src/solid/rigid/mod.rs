@@ -2,10 +2,12 @@
 //!
 //! m v̇ = f, L̇ = τ with contact (no penetration, Coulomb friction, Newton restitution) and joints. A step is
 //!
-//!     predict   v* = v + Δt g, and what contact and joints do about it; nothing moves yet
-//!     apply     impulses from outside (the fluid's pressure) change v*
-//!     advance   contact and joints once more, now against everything that pushed: what `predict` let them do is
-//!               taken back first. Then bodies move.
+//! ```text
+//! predict   v* = v + Δt g, and what contact and joints do about it; nothing moves yet
+//! apply     impulses from outside (the fluid's pressure) change v*
+//! advance   contact and joints once more, now against everything that pushed: what `predict` let them do is
+//!           taken back first. Then bodies move.
+//! ```
 //!
 //! Contact and joints are Rapier's: convex parts, soft constraints solved by sub-steps, with impulses that start from
 //! those of the last step. Each solve is one Rapier step on a copy of its world; `predict` throws the copy away,
