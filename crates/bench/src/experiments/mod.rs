@@ -1,5 +1,6 @@
 //! Experiments whose results are known: `bathtub reproduce` shows them, tests check them.
 
+pub mod box_lift;
 pub mod cut_cell_order;
 pub mod martin_moyce;
 pub mod taylor_green;

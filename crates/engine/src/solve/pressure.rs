@@ -124,7 +124,7 @@ impl PressureSolve {
             self.regions.rebuild(&self.laplacian);
             self.low_rank = solids.low_rank();
             self.low_rank.mask(&self.laplacian);
-            self.regions.couple(&self.low_rank);
+            self.regions.couple(&mut self.low_rank);
             match solver {
                 PressureSolver::Multigrid => {
                     self.multigrid.rebuild(&self.laplacian, faces, extra);
@@ -145,9 +145,9 @@ impl PressureSolve {
         solids: SolidTerms,
     ) -> Result<(), SolveError> {
         let (alone, faces, extra) = fluid_alone(&solids, &self.laplacian, coefficients, &mut self.constraints)?;
-        (self.cut, self.faces) = (solids.cut, solids.faces);
-        self.cut.mask(&self.laplacian);
-        self.faces.mask(&self.laplacian);
+        // As in `low_rank`: first those in cut cells, then those with constraints.
+        let blocks = self.low_rank.blocks.split_at(solids.cut.blocks.len());
+        (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
         match solver {
             PressureSolver::A18 { .. } => {
                 self.multigrid.rebuild(&alone, &faces, &extra);

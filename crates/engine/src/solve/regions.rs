@@ -84,39 +84,50 @@ impl Regions {
         self.undetermined = None;
     }
 
-    /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together.
-    pub fn couple(&mut self, low_rank: &LowRank) {
-        let columns = low_rank.columns();
-        if self.closed.is_empty() || columns == 0 {
+    /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together. A body that cannot change the volume of a region
+    /// has Cᵀ1 = 0 there but for the cells that are no unknowns; what they are missing is shared out, so that it is zero.
+    pub fn couple(&mut self, low_rank: &mut LowRank) {
+        if self.closed.is_empty() {
             return;
         }
-        // Cᵀ 1 of every region, and how much was added up to get there.
-        let mut sums = vec![vec![0.0; columns]; self.closed.len()];
-        let mut sizes = sums.clone();
-        let mut first = 0;
-        for block in &low_rank.blocks {
-            for (cell, row) in block.rows() {
-                let run = self.runs.partition_point(|run| run.end <= cell);
-                let region = self.region[run] as usize;
-                if let (Some(sums), Some(sizes)) = (sums.get_mut(region), sizes.get_mut(region)) {
-                    for (n, c) in row.iter().enumerate() {
-                        sums[first + n] += c;
-                        sizes[first + n] += c.abs();
+        let mut tied: Vec<Vec<f64>> = vec![Vec::new(); self.closed.len()];
+        for block in &mut low_rank.blocks {
+            let regions: Vec<Option<usize>> = block.cells.iter().map(|&cell| self.region_of(cell as usize)).collect();
+            let columns = block.columns;
+            // Cᵀ 1 of every region, and how much was added up to get there.
+            let mut sums = vec![(0.0, 0.0); self.closed.len() * columns];
+            for ((_, row), region) in block.rows().zip(&regions) {
+                let Some(region) = region else { continue };
+                let sums = sums[columns * region..].iter_mut().zip(row);
+                sums.for_each(|((sum, size), c)| (*sum, *size) = (*sum + c, *size + c.abs()));
+            }
+            let size_of = |n: usize| sums.iter().skip(n).step_by(columns).map(|sum| sum.1).fold(0.0, f64::max);
+            let largest: Vec<f64> = (0..columns).map(size_of).collect();
+            for (row, region) in block.values.chunks_exact_mut(columns).zip(&regions) {
+                let Some(region) = region else { continue };
+                for ((c, (sum, size)), largest) in row.iter_mut().zip(&sums[columns * region..]).zip(&largest) {
+                    if sum.abs() <= TIED * largest && *size > 0.0 {
+                        *c -= c.abs() * sum / size;
                     }
                 }
             }
-            first += block.columns;
-        }
-        for n in 0..columns {
-            let largest = sizes.iter().map(|size| size[n]).fold(0.0, f64::max);
-            for sum in sums.iter_mut().map(|sum| &mut sum[n]) {
-                *sum = if sum.abs() > TIED * largest { *sum / largest } else { 0.0 };
+            for (tied, sums) in tied.iter_mut().zip(sums.chunks_exact(columns)) {
+                let part = |((sum, _), largest): (&(f64, f64), &f64)| {
+                    if sum.abs() > TIED * largest { sum / largest } else { 0.0 }
+                };
+                tied.extend(sums.iter().zip(&largest).map(part));
             }
         }
-        if sums.iter().flatten().any(|&sum| sum != 0.0) {
+        if tied.iter().flatten().any(|&sum| sum != 0.0) {
             let cells: Vec<f64> = self.closed.iter().map(|region| region.cells as f64).collect();
-            self.undetermined = Some(null_space(sums, &cells));
+            self.undetermined = Some(null_space(tied, &cells));
         }
+    }
+
+    /// The closed region that an unknown belongs to, if it is one.
+    fn region_of(&self, cell: usize) -> Option<usize> {
+        let run = self.runs.partition_point(|run| run.end <= cell);
+        Some(self.region[run] as usize).filter(|&region| region < self.closed.len())
     }
 
     /// The closed regions, in storage order of their first cells.
@@ -239,8 +250,9 @@ impl Regions {
     }
 }
 
-/// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume.
-const TIED: f64 = 1e-9;
+/// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume. Not to
+/// round-off, because cells all but full of solid are no unknowns, and their part of the surface is missing.
+const TIED: f64 = 1e-3;
 
 /// Constants y on the regions with Σ_k y_k `sums`_k = 0, orthonormal when every region counts with its `cells`.
 fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {
@@ -390,7 +402,7 @@ mod tests {
         let piston = |cells: Vec<u32>, values: Vec<f64>| Block { cells, columns: 1, values };
         let mut means = |blocks: Vec<Block>| {
             regions.rebuild(&laplacian);
-            regions.couple(&LowRank { blocks });
+            regions.couple(&mut LowRank { blocks });
             let mut v = vec![3.0, 3.0, 0.0, 0.0, 0.0, 0.0];
             regions.remove_means(&mut v);
             v

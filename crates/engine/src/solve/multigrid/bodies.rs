@@ -78,7 +78,10 @@ impl Bodies {
         for row in 0..ny * nz {
             coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
                 let cell = nx * row + i;
-                sigma[n * cell + cell] = if inverse > 0.0 { 1.0 / inverse } else { 0.0 };
+                // What nothing ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
+                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>());
+                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
+                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
                 for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
                     sigma[n * cell + cell - strides[a]] = -faces[2 * a];
                 }
@@ -193,6 +196,9 @@ fn subtract<B: Real>(blocks: &[Body], mut s: &[f64], b: &mut [B]) {
         s = &s[columns..];
     }
 }
+
+/// Ties below this part of the diagonal count as none where a level is solved directly.
+const LEAST_TIE: f64 = 1e-6;
 
 /// How far smoothing carries a value, and one cell more for the residual it leaves.
 const REACH: usize = 3;
