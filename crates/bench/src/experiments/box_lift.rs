@@ -60,12 +60,7 @@ pub fn box_lift(dims: [usize; 3], ratio: f64, interface: Interface) -> System {
 }
 
 /// `count` boxes (at most 20) of the densities `ratio`, within walls.
-pub fn several_boxes(
-    dims: [usize; 3],
-    count: usize,
-    ratio: impl Fn(usize) -> f64,
-    interface: Interface,
-) -> System {
+pub fn several_boxes(dims: [usize; 3], count: usize, ratio: impl Fn(usize) -> f64, interface: Interface) -> System {
     let is_flat = dims[2] == 1;
     let places = if is_flat { [4, 5, 1] } else { [2, 5, 2] };
     let room: [f64; 3] = std::array::from_fn(|a| dims[a] as f64 / places[a] as f64);

@@ -9,6 +9,7 @@
 //! loses small numbers; the result is the cycle's up to that constant factor.
 
 mod bodies;
+mod columns;
 mod level;
 mod passes;
 mod sweep;
