@@ -1,8 +1,8 @@
 //! The test problems of \[A18, Figures 5 and 6\]: boxes released in a fluid at rest, one solve of the coupled system.
 //!
-//! **Box lift**: one light box, slightly turned, in a fluid that may leave through every side. **Several boxes**: of various
-//! densities, within walls; the pressure is then known up to a constant. The paper gives neither sizes nor densities; the solve starts
-//! from zero and ends when the residual is 10⁻⁶ of the right-hand side.
+//! **Box lift**: one light box, slightly turned, in a tank with an open top. **Several boxes**: of various densities, with walls all
+//! around; the pressure is then known up to a constant. The paper gives neither sizes nor densities nor all boundaries. Solves
+//! start from zero and end when the residual is 10⁻⁶ of the right-hand side.
 
 use bathtub_engine::coupling::immersed::{Immersed, Place};
 use bathtub_engine::coupling::rigid::{Arriving, RigidCoupling};
@@ -52,14 +52,14 @@ impl Solved {
     }
 }
 
-/// One box of a quarter of the width, of density `ratio`, without walls.
+/// One box of a quarter of the width, of density `ratio`; the top is open.
 pub fn box_lift(dims: [usize; 3], ratio: f64, interface: Interface) -> System {
     let side = dims[0] as f64 / 4.0;
     let middle = DVec3::new(0.5 * dims[0] as f64, 0.3 * dims[1] as f64, 0.5 * dims[2] as f64);
     System::new(dims, Wall::Open, vec![cuboid(dims, 0, side, middle, TURN, ratio, interface)])
 }
 
-/// `count` boxes (at most 20) of the densities `ratio`, within walls.
+/// `count` boxes (at most 20) of the densities `ratio`; all sides are closed.
 pub fn several_boxes(dims: [usize; 3], count: usize, ratio: impl Fn(usize) -> f64, interface: Interface) -> System {
     let is_flat = dims[2] == 1;
     let places = if is_flat { [4, 5, 1] } else { [2, 5, 2] };
@@ -101,12 +101,10 @@ fn cuboid(
 }
 
 impl System {
-    fn new(dims: [usize; 3], wall: Wall, bodies: Vec<RigidBody>) -> Self {
+    fn new(dims: [usize; 3], top: Wall, bodies: Vec<RigidBody>) -> Self {
         let mut params = crate::worlds::still_air(dims, 1.0);
         let grid = params.grid;
-        for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
-            params.walls[axis.index()] = [wall; 2];
-        }
+        params.walls[Axis::Y.index()][1] = top;
         params.bodies = bodies;
         let (rigids, mut state) = params.rigids().expect("boxes that fit");
         // The fluid's own weight and the pressure that carries it are left out: a body has gained what it is heavier.

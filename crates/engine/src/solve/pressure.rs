@@ -40,6 +40,9 @@ impl PressureSolver {
     }
 }
 
+/// Sweeps near boundaries in the cycle of \[A18\], besides those everywhere.
+const BOUNDARY_SWEEPS: usize = 3;
+
 /// What bodies that answer pressure do in a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bodies {
@@ -129,6 +132,7 @@ impl PressureSolve {
                 PressureSolver::Multigrid => {
                     self.multigrid.rebuild(&self.laplacian, faces, extra);
                     self.multigrid.couple(&self.low_rank);
+                    self.multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
                 _ => self.build_full(solver, (faces, extra), solids)?,
@@ -152,6 +156,7 @@ impl PressureSolve {
             PressureSolver::A18 { .. } => {
                 self.multigrid.rebuild(&alone, &faces, &extra);
                 self.multigrid.couple(&self.cut);
+                self.multigrid.smooth_boundaries(if self.cut.blocks.is_empty() { BOUNDARY_SWEEPS } else { 0 });
             }
             PressureSolver::Icpcg => self.cholesky.rebuild(&alone),
             _ => {}

@@ -8,6 +8,7 @@
 //! Coefficients and right-hand sides are scaled by powers of two to values near one, so f32 neither overflows nor
 //! loses small numbers; the result is the cycle's up to that constant factor.
 
+mod band;
 mod bodies;
 mod columns;
 mod level;
@@ -92,6 +93,15 @@ impl<T: Real> Multigrid<T> {
         }
     }
 
+    /// Smooth near boundaries this many times more, before and after; not together with bodies.
+    pub fn smooth_boundaries(&mut self, sweeps: usize) {
+        for level in &mut self.levels {
+            let mut band = std::mem::take(&mut level.band);
+            band.build(level, sweeps);
+            level.band = band;
+        }
+    }
+
     /// Whether the next cycles are for L alone, as if there were no bodies.
     pub fn hold_bodies(&mut self, held: bool) {
         self.holds_bodies = held;
@@ -151,6 +161,8 @@ fn cycle<T: Real, B: Real>(
         return fine.solve_cell(b, scale, z);
     };
     let mut bodies = std::mem::take(bodies);
+    let mut band = std::mem::take(&mut fine.band);
+    band.begin(b, scale);
     bodies.begin(b);
     fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
     let dims = coarse.dims;
@@ -165,6 +177,8 @@ fn cycle<T: Real, B: Real>(
     }
     bodies.correct(&fine.black, scale, &vectors.x, b);
     let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, b);
+    let product = product + band.end(b, scale, z);
+    fine.band = band;
     coarser[0].coarse = vectors;
     if !shared.holds_bodies {
         fine.bodies = bodies;
