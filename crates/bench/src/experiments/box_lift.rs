@@ -21,7 +21,7 @@ pub const RATIOS: [f64; 4] = [0.1, 0.5, 2.0, 10.0];
 /// How far boxes are turned, rad.
 const TURN: f64 = 0.2;
 
-/// A linear system of the coupled problem, with fluid of density 1 in cells of size 1, after a second of gravity 1.
+/// A linear system of the coupled problem, with fluid of density 1 at rest in cells of size 1, and bodies that begin to rise.
 pub struct System {
     /// Conductances between cells.
     faces: FaceField,
@@ -107,11 +107,10 @@ impl System {
         params.walls[Axis::Y.index()][1] = top;
         params.bodies = bodies;
         let (rigids, mut state) = params.rigids().expect("boxes that fit");
-        // The fluid's own weight and the pressure that carries it are left out: a body has gained what it is heavier.
+        // As after a push that gives each of them the same velocity: buoyancy does no other, and leaves neutral ones at rest.
         for body in 0..rigids.len() {
-            let properties = rigids.properties(body);
-            let excess = properties.mass - properties.volume;
-            rigids.apply_impulse(&mut state, body, DVec3::NEG_Y * excess, DVec3::ZERO);
+            let mass = rigids.properties(body).mass;
+            rigids.apply_impulse(&mut state, body, DVec3::Y * mass, DVec3::ZERO);
         }
         let place = |body: usize| Place {
             pose: rigids.pose(&state, body),

@@ -16,7 +16,7 @@
 //!
 //! F being the residual that smoothing leaves of C. So a body changes right-hand sides in the cells around its surface, and
 //! nothing else; T and F reach three cells farther than C. Every level does the same, down to one that is small enough for
-//! a dense factorisation. Coarse levels are visited twice (a W-cycle): where bodies shrink to a few cells, one visit leaves
+//! a dense factorisation. Small levels are visited twice (a W-cycle): where bodies shrink to a few cells, one visit leaves
 //! too much of light ones. The whole is symmetric positive definite, like the cycle for L.
 
 use super::super::dense::Cholesky;

@@ -29,6 +29,9 @@ use passes::Ring;
 /// With bodies, a level of at most this many cells is solved directly.
 const BOTTOM: usize = 128;
 
+/// With bodies, levels with at most this many black cells are visited twice: there, bodies shrink to a few cells.
+const VISITED_TWICE: usize = 1 << 16;
+
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
 pub struct Multigrid<T> {
@@ -169,7 +172,7 @@ fn cycle<T: Real, B: Real>(
     let mut vectors = std::mem::take(&mut coarse.coarse);
     transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
     cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
-    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() {
+    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() && coarser[0].black.len() <= VISITED_TWICE {
         let Coarse { rhs, x, second, .. } = &mut vectors;
         coarser[0].residual(rhs, x);
         cycle(coarser, rhs, 1.0, second, shared);
