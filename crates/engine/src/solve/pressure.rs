@@ -3,6 +3,7 @@
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::laplacian::dot;
 use super::low_rank::{Coupled, LowRank};
+use super::pockets::{Pocket, spare_nodes};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,8 @@ pub enum Bodies {
     Held,
 }
 
-/// Solves L p = b, or (L + C Cᵀ) p = b with bodies; keeps its memory from step to step.
+/// Solves L p = b, or (L + C Cᵀ) p = b with bodies, and with pockets of air as further unknowns; keeps its memory from step to
+/// step.
 ///
 /// The first solve of a size allocates, later ones do not.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,7 @@ pub struct PressureSolve {
     low_rank: LowRank,
     /// What `low_rank` is when bodies are held: nothing.
     nothing: LowRank,
+    pockets: Vec<Pocket>,
     regions: Regions,
     multigrid: Multigrid<f32>,
     single: Vectors<f32>,
@@ -80,6 +83,11 @@ impl PressureSolve {
         Ok((info, self.regions.closed().to_vec()))
     }
 
+    /// Take the pockets of air of the next [`build`](Self::build); what is tied to them is not in `extra`.
+    pub fn set_pockets(&mut self, pockets: Vec<Pocket>) {
+        self.pockets = pockets;
+    }
+
     /// Set-up: take the coefficients, and C of the bodies.
     pub fn build(
         &mut self,
@@ -90,16 +98,22 @@ impl PressureSolve {
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
+            let atmosphere = extra;
+            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, &self.pockets));
+            let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
-            self.regions.rebuild(&self.laplacian);
+            self.regions.rebuild(&self.laplacian, &self.pockets, atmosphere);
             self.low_rank = low_rank;
-            self.low_rank.mask(&self.laplacian);
+            self.low_rank.mask(&self.laplacian, &self.pockets);
             match solver {
                 PressureSolver::Multigrid => {
                     self.multigrid.rebuild(&self.laplacian, faces, extra);
-                    self.multigrid.couple(&self.low_rank);
+                    self.multigrid.couple(&self.low_rank, &self.pockets);
                 }
-                PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
+                PressureSolver::Icpcg => {
+                    self.cholesky.rebuild(&self.laplacian);
+                    self.pockets.iter().for_each(|p| self.cholesky.set_alone(p.node, p.total()));
+                }
                 PressureSolver::Cg => {}
             }
             Ok(())
@@ -117,8 +131,9 @@ impl PressureSolve {
     ) -> Result<SolveInfo, SolveError> {
         rayon::scope(|_| {
             let b_norm = self.regions.measure(rhs).sqrt();
-            let Self { laplacian, low_rank, nothing, regions, multigrid, single, cholesky, double } = self;
-            let system = (laplacian, if bodies == Bodies::Free { &*low_rank } else { nothing }, regions);
+            let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double } = self;
+            let low_rank = if bodies == Bodies::Free { &*low_rank } else { nothing };
+            let system = (laplacian, low_rank, &pockets[..], regions);
             match solver {
                 PressureSolver::Multigrid => {
                     multigrid.normalise(b_norm);
@@ -133,7 +148,7 @@ impl PressureSolve {
 
     /// Set `v` to zero where there is no unknown.
     pub fn mask(&self, v: &mut [f64]) {
-        self.laplacian.mask(v);
+        spare_nodes(&self.pockets, v, |v| self.laplacian.mask(v));
     }
 
     /// Closed regions of the last solve.
@@ -152,21 +167,30 @@ impl PressureSolve {
     }
 }
 
+/// `extra` with the ties to pockets.
+fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
+    let mut all = extra.clone();
+    for (cell, weight) in pockets.iter().flat_map(Pocket::ties) {
+        all.data[cell] += weight;
+    }
+    all
+}
+
 fn run<M: Preconditioner>(
-    (laplacian, low_rank, regions): (&mut Laplacian, &LowRank, &mut Regions),
+    (laplacian, low_rank, pockets, regions): (&mut Laplacian, &LowRank, &[Pocket], &mut Regions),
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
     pressure: &mut [f64],
     params: &SolveParams,
 ) -> Result<SolveInfo, SolveError> {
-    laplacian.mask(pressure);
+    spare_nodes(pockets, pressure, |p| laplacian.mask(p));
     if b_norm == 0.0 {
         pressure.fill(0.0);
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
-    let mut operator = Coupled::new(laplacian, low_rank);
+    let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);

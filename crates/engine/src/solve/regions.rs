@@ -4,9 +4,14 @@
 //! constant and the right-hand side must sum to zero. Cells are first gathered into runs along x, then runs that touch
 //! through an open face are united (union by smallest index), so the work is per run, not per cell, wherever
 //! coefficients are uniform.
+//!
+//! A pocket of air connects all that is tied to it. If nothing of that is tied to a known pressure, the constant over cells
+//! and pockets alike is undetermined.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
+use super::pockets::Pocket;
 use super::stencil::{Kind, Plane, Uniform, total};
+use crate::grid::CellField;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +48,10 @@ pub struct Regions {
     /// The run at which each closed region was met first.
     roots: Vec<u32>,
     means: Vec<f64>,
+    /// Where the pressures of pockets are kept, and the closed region of each, or `OPEN`.
+    nodes: Vec<(usize, u32)>,
+    /// Unknowns of each closed region: cells and pockets.
+    unknowns: Vec<usize>,
     /// One partial sum per run.
     partial: Vec<f64>,
 }
@@ -51,8 +60,9 @@ pub struct Regions {
 const OPEN: u32 = u32::MAX;
 
 impl Regions {
-    /// Find the regions of `laplacian`, reusing the memory.
-    pub fn rebuild(&mut self, laplacian: &Laplacian) {
+    /// Find the regions of `laplacian`, reusing the memory. With pockets, `extra` tells what is tied to a known pressure: on the
+    /// diagonal of `laplacian` are the ties to pockets as well.
+    pub fn rebuild(&mut self, laplacian: &Laplacian, pockets: &[Pocket], extra: &CellField) {
         let [nx, ny, nz] = laplacian.dims;
         self.dims = laplacian.dims;
         self.runs.clear();
@@ -73,7 +83,9 @@ impl Regions {
                 self.unite_rows(plane, j, (row, row - ny), 2);
             }
         }
+        self.unite_pockets(pockets, extra);
         self.collect();
+        self.place_pockets(pockets);
     }
 
     /// The closed regions, in storage order of their first cells.
@@ -87,7 +99,10 @@ impl Regions {
         for (region, mean) in self.closed.iter_mut().zip(&self.means) {
             region.incompatible = mean * region.cells as f64;
         }
-        let Self { runs, partial, region, means, .. } = self;
+        for &(_, region) in self.nodes.iter().filter(|(_, region)| *region != OPEN) {
+            self.closed[region as usize].incompatible += self.means[region as usize];
+        }
+        let Self { runs, partial, region, means, nodes, .. } = self;
         runs.par_iter().zip(region.par_iter()).zip(partial.par_iter_mut()).with_min_len(256).for_each(
             |((run, &region), sum)| {
                 let b = &b[run.start..run.end];
@@ -97,7 +112,8 @@ impl Regions {
                 };
             },
         );
-        partial.iter().sum()
+        let of_node = |(node, region): &(usize, u32)| (b[*node] - means.get(*region as usize).unwrap_or(&0.0)).powi(2);
+        partial.iter().sum::<f64>() + nodes.iter().map(of_node).sum::<f64>()
     }
 
     /// Subtract the mean over each closed region from `v`.
@@ -115,6 +131,11 @@ impl Regions {
                 }
             }
         });
+        for (node, region) in &self.nodes {
+            if let Some(mean) = self.means.get(*region as usize) {
+                v[*node] -= mean;
+            }
+        }
     }
 
     /// Bytes held.
@@ -129,7 +150,7 @@ impl Regions {
         if self.closed.is_empty() {
             return;
         }
-        let Self { runs, partial, region, means, closed, .. } = self;
+        let Self { runs, partial, region, means, closed, nodes, unknowns, .. } = self;
         runs.par_iter()
             .zip(partial.par_iter_mut())
             .with_min_len(256)
@@ -138,8 +159,46 @@ impl Regions {
         for (&region, sum) in region.iter().zip(partial).filter(|(region, _)| **region != OPEN) {
             means[region as usize] += *sum;
         }
-        for (mean, region) in means.iter_mut().zip(closed) {
-            *mean /= region.cells as f64;
+        for &(node, region) in nodes.iter().filter(|(_, region)| *region != OPEN) {
+            means[region as usize] += v[node];
+        }
+        for (mean, unknowns) in means.iter_mut().zip(unknowns) {
+            *mean /= *unknowns as f64;
+        }
+    }
+
+    /// The run of a cell that is an unknown.
+    fn run_of(&self, cell: usize) -> u32 {
+        self.runs.partition_point(|run| run.end <= cell) as u32
+    }
+
+    /// Unite what is tied to the same pocket, and forget that these ties were taken for ties to a known pressure.
+    fn unite_pockets(&mut self, pockets: &[Pocket], extra: &CellField) {
+        if pockets.is_empty() {
+            return;
+        }
+        self.runs.par_iter_mut().with_min_len(256).for_each(|run| {
+            run.tied = run.tied && extra.data[run.start..run.end].iter().any(|&d| d > 0.0);
+        });
+        for pocket in pockets {
+            for pair in pocket.cells.windows(2) {
+                let [a, b] = [pair[0], pair[1]].map(|cell| self.run_of(cell as usize));
+                unite(&mut self.parent, a, b);
+            }
+        }
+    }
+
+    /// Which regions pockets belong to.
+    fn place_pockets(&mut self, pockets: &[Pocket]) {
+        self.unknowns.clear();
+        self.unknowns.extend(self.closed.iter().map(|region| region.cells));
+        self.nodes.clear();
+        for pocket in pockets {
+            let region = pocket.cells.first().map_or(OPEN, |&cell| self.region[self.run_of(cell as usize) as usize]);
+            self.nodes.push((pocket.node, region));
+            if region != OPEN {
+                self.unknowns[region as usize] += 1;
+            }
         }
     }
 
@@ -271,7 +330,7 @@ mod tests {
         }
         let mut extra = CellField::new(&grid, 0.0);
         let mut regions = Regions::default();
-        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[], &extra);
         assert_eq!(regions.closed(), [ClosedRegion { first_cell: 0, cells: 8, incompatible: 0.0 }]);
 
         let mut v = vec![1.0, 2.0, 3.0, 4.0, 50.0, 5.0, 6.0, 7.0, 8.0];
@@ -281,7 +340,7 @@ mod tests {
         assert_eq!(v, [-3.5, -2.5, -1.5, -0.5, 50.0, 0.5, 1.5, 2.5, 3.5]);
 
         extra.data[7] = 1.0;
-        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[], &extra);
         assert!(regions.closed().is_empty());
     }
 }
