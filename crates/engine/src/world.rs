@@ -205,6 +205,7 @@ impl World {
             let step = immersed.step(&grid, &boundary, 0.0, first_dt);
             let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
             projection.set_liquid(&grid, &boundary, &water.distance);
+            projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
             let coupling = RigidCoupling::new(&grid, params.fluid.rho(), &boundary, &immersed, (&rigids, &bodies));
             let pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
             let _ = projection.project(&boundary, liquid, &pushed, solve, &mut velocity, &mut pressure);
@@ -385,8 +386,9 @@ impl World {
         let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
         let liquid = next.fluid.water().map(|water| &water.distance);
-        if let Some(distance) = liquid {
-            projection.set_liquid(grid, boundary, distance);
+        if let Some(water) = next.fluid.water() {
+            projection.set_liquid(grid, boundary, &water.distance);
+            projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
         }
         let coupling = RigidCoupling::new(grid, rho, boundary, immersed, (rigids, &next.bodies));
         projection.set_bodies(coupling.low_rank());
@@ -416,7 +418,7 @@ impl World {
             }
         }
         impose(boundary, &next.bodies, &mut next.velocity);
-        let residual_flux = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);
+        let (residual_flux, bubble_flux) = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);
         immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");
 
@@ -427,7 +429,7 @@ impl World {
             (body.impulse, body.torque_impulse) = (push.impulse, push.torque_impulse);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { projected, residual_flux, bodies, momentum_error, ms })
+        Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
@@ -488,6 +490,8 @@ pub(crate) struct Coupled {
     pub projected: Projected,
     /// Largest |D u − pushed| left in a cell, m/s.
     pub residual_flux: f64,
+    /// Flow into each bubble that should be none, in units of dx², m/s.
+    pub bubble_flux: Vec<f64>,
     pub bodies: Vec<BodyImpulse>,
     pub momentum_error: f64,
     pub ms: f64,

@@ -7,14 +7,21 @@
 //! A liquid ends at its surface, where p = 0: between a cell centre inside and one outside the surface lies at the
 //! fraction θ = φ_in/(φ_in − φ_out) of the way, and the gradient there is −p_in/θ, which is exact for a linear pressure
 //! (the ghost-fluid method of Gibou et al. 2002, second order; row A13).
+//!
+//! In a pocket of air that keeps its volume, p = λ, an unknown, and the gradient is (λ − p_in)/θ; what flows out of its cells
+//! together must be what solids push into them [A18, eq. 18–20].
 
 use super::boundary::Boundary;
+use super::water::Bubble;
 use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
-use crate::solve::{Bodies, ClosedRegion, LowRank, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
+use crate::solve::{
+    Bodies, ClosedRegion, LowRank, Pocket, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams,
+};
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// The projection and its arrays, kept from step to step.
 pub struct Projection {
@@ -25,6 +32,10 @@ pub struct Projection {
     rhs: CellField,
     /// What bodies that answer pressure add to the operator.
     bodies: LowRank,
+    /// Pockets of air that keep their volume and touch liquid: their cells, the first of which holds the unknown.
+    pockets: Vec<Vec<u32>>,
+    /// Whether a cell is in one; empty if there are none.
+    in_pocket: Vec<bool>,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -42,6 +53,10 @@ pub struct Projected {
 /// residual of the cell contains p/θ, so that the velocity of the face is as exact as all others.
 const LEAST_THETA: f64 = 1e-6;
 
+/// The same at the surface of a pocket. There the multigrid cycle, in f32, needs the difference between what ties cells to the pocket
+/// and what ties them to each other. A hundredth of a cell is less than the surface is known to.
+const LEAST_POCKET_THETA: f64 = 0.01;
+
 /// When displacements are good enough: they are corrected again in the next step.
 const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, budget_seconds: None };
 
@@ -49,6 +64,12 @@ const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, b
 #[inline(always)]
 fn theta(inside: f64, outside: f64) -> f64 {
     max(inside / (inside - outside), LEAST_THETA)
+}
+
+/// The same beside a pocket of air.
+#[inline(always)]
+fn pocket_theta(inside: f64, outside: f64) -> f64 {
+    max(inside / (inside - outside), LEAST_POCKET_THETA)
 }
 
 /// The faces on one side of a row of cells.
@@ -90,6 +111,8 @@ impl Projection {
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
             bodies: LowRank::default(),
+            pockets: Vec::new(),
+            in_pocket: Vec::new(),
             is_stale: true,
         }
     }
@@ -110,8 +133,54 @@ impl Projection {
         self.bodies = bodies;
     }
 
+    /// Take the pockets of air that keep their volume; the liquid is that of the last `set_liquid`.
+    pub fn set_bubbles(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
+        self.is_stale = true;
+        self.in_pocket.resize(if bubbles.is_empty() { 0 } else { grid.cells() }, false);
+        for &cell in bubbles.iter().flat_map(|bubble| &bubble.cells) {
+            self.in_pocket[cell as usize] = true;
+        }
+        let d = &distance.data;
+        let mut pockets = Vec::new();
+        for bubble in bubbles {
+            let mut ties = BTreeMap::<u32, f64>::new();
+            for &cell in &bubble.cells {
+                for (other, open) in inner_faces(grid, boundary, cell as usize).filter(|(other, _)| d[*other] < 0.0) {
+                    *ties.entry(other as u32).or_default() += open / pocket_theta(d[other], d[cell as usize]);
+                }
+            }
+            // The tied cells were taken for cells at a free surface: leave only what else ties them.
+            for &cell in ties.keys() {
+                self.dirichlet.data[cell as usize] = self.other_ties(grid, boundary, d, cell as usize);
+            }
+            if !ties.is_empty() {
+                let (cells, weights) = ties.into_iter().unzip();
+                pockets.push(Pocket { node: bubble.cells[0] as usize, cells, weights });
+                self.pockets.push(bubble.cells.clone());
+            }
+        }
+        self.solve.set_pockets(pockets);
+    }
+
+    /// What ties a liquid cell to p = 0: open sides and air in no pocket.
+    fn other_ties(&self, grid: &Grid, boundary: &Boundary, d: &[f64], cell: usize) -> f64 {
+        let beside = inner_faces(grid, boundary, cell).filter(|(other, _)| d[*other] >= 0.0 && !self.in_pocket[*other]);
+        let surface: f64 = beside.map(|(other, open)| open / theta(d[cell], d[other])).sum();
+        let at = grid.cell_at(cell);
+        let side = |axis: Axis, is_upper: bool| {
+            let (a, mut face) = (axis.index(), at);
+            face[a] += usize::from(is_upper);
+            let is_side = face[a] == 0 || face[a] == grid.dims[a];
+            if is_side && boundary.free[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
+        };
+        surface + Axis::ALL.into_iter().map(|axis| side(axis, false) + side(axis, true)).sum::<f64>()
+    }
+
     fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
         self.is_stale = true;
+        self.pockets.clear();
+        self.in_pocket.clear();
+        self.solve.set_pockets(Vec::new());
         let dims = grid.dims;
         let [nx, ny, _] = dims;
         let cells = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
@@ -191,20 +260,33 @@ impl Projection {
     ) -> Result<Projected, SolveError> {
         self.refresh()?;
         self.excess(boundary, pushed, velocity);
+        for cells in &self.pockets {
+            let sum: f64 = cells.iter().map(|&cell| p.data[cell as usize]).sum();
+            p.data[cells[0] as usize] = sum / cells.len() as f64;
+        }
         let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
-        subtract_pressure(boundary, liquid, p, velocity);
+        self.fill_pockets(p);
+        subtract_pressure(boundary, liquid.map(|distance| (distance, &self.in_pocket[..])), p, velocity);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
     }
 
-    /// Largest |D u − pushed| in a cell of the system, m/s; `pushed` as in [`project`](Self::project).
-    pub fn residual_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> f64 {
+    /// Largest |D u − pushed| in a cell of the system, m/s, and what is left of that in the pockets, in units of dx², m/s;
+    /// `pushed` as in [`project`](Self::project).
+    pub fn residual_flux(
+        &mut self,
+        boundary: &Boundary,
+        pushed: &[(usize, f64)],
+        velocity: &FaceField,
+    ) -> (f64, Vec<f64>) {
         self.excess(boundary, pushed, velocity);
         self.solve.mask(&mut self.rhs.data);
-        self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max)
+        let of_pocket = |cells: &Vec<u32>| std::mem::take(&mut self.rhs.data[cells[0] as usize]);
+        let of_pockets = self.pockets.iter().map(of_pocket).collect();
+        (self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max), of_pockets)
     }
 
-    /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid; roughly. `q` is
-    /// the guess, `drift` must be zero.
+    /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid, and out of every pocket that of
+    /// its first cell; roughly. `q` is the guess, `drift` must be zero.
     pub fn spread(
         &mut self,
         boundary: &Boundary,
@@ -217,32 +299,75 @@ impl Projection {
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
         self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
-        subtract_pressure(boundary, Some(liquid), q, drift);
+        self.fill_pockets(q);
+        subtract_pressure(boundary, Some((liquid, &self.in_pocket)), q, drift);
         Ok(())
     }
 
     fn refresh(&mut self) -> Result<(), SolveError> {
         if self.is_stale {
-            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, self.bodies.clone())?;
+            let mut bodies = self.bodies.clone();
+            if !self.pockets.is_empty() {
+                let nodes: BTreeMap<u32, u32> =
+                    self.pockets.iter().flat_map(|cells| cells.iter().map(|&cell| (cell, cells[0]))).collect();
+                bodies.fold(|cell| nodes.get(&(cell as u32)).map(|&node| node as usize));
+            }
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, bodies)?;
             self.is_stale = false;
         }
         Ok(())
     }
 
-    /// Volume pushed into each cell less what flows out of it, in units of dx², into `rhs`.
+    /// Give all cells of a pocket the pressure that was found for it.
+    fn fill_pockets(&self, p: &mut CellField) {
+        for cells in &self.pockets {
+            let value = p.data[cells[0] as usize];
+            cells.iter().for_each(|&cell| p.data[cell as usize] = value);
+        }
+    }
+
+    /// Volume pushed into each cell less what flows out of it, in units of dx², into `rhs`; the first cell of a pocket has that of
+    /// the whole pocket.
     fn excess(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) {
         divergence(velocity, &boundary.open, &mut self.rhs);
         self.rhs.data.par_iter_mut().zip(&boundary.flux.data).for_each(|(b, pushed)| *b = pushed - *b);
         for &(c, volume) in pushed {
             self.rhs.data[c] += volume;
         }
+        for cells in &self.pockets {
+            self.rhs.data[cells[0] as usize] = cells.iter().map(|&cell| self.rhs.data[cell as usize]).sum();
+        }
     }
 }
 
-/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid.
-fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
+/// The cells beyond the faces of a cell that pressure drives, and how open the faces are; sides of the domain left out.
+fn inner_faces<'a>(grid: &'a Grid, boundary: &'a Boundary, cell: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let at = grid.cell_at(cell);
+    Axis::ALL.into_iter().flat_map(move |axis| {
+        let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
+        let mut upper = at;
+        upper[a] += 1;
+        let lower = (at[a] > 0).then(|| (cell - stride, at));
+        let upper = (upper[a] < grid.dims[a]).then(|| (cell + stride, upper));
+        let beyond = [lower, upper].into_iter().flatten().filter(move |(_, face)| boundary.free[(axis, *face)]);
+        beyond.map(move |(other, face)| (other, boundary.open[(axis, face)]))
+    })
+}
+
+/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but not in pockets;
+/// `liquid` tells the distance, and which cells are in a pocket (nothing if none are).
+fn subtract_pressure(
+    boundary: &Boundary,
+    liquid: Option<(&CellField, &[bool])>,
+    p: &CellField,
+    velocity: &mut FaceField,
+) {
     subtract_gradient(p, &boundary.free, velocity);
-    let Some(distance) = liquid else { return };
+    let Some((distance, in_pocket)) = liquid else { return };
+    let part = |inside: f64, outside: f64, beyond: usize| match in_pocket.get(beyond) {
+        Some(true) => pocket_theta(inside, outside),
+        _ => theta(inside, outside),
+    };
     let (dims, d) = (distance.dims, &distance.data);
     for axis in Axis::ALL {
         let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
@@ -258,9 +383,9 @@ fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellFi
                 let (above, below) = (d[c], d[c - stride]);
                 // The gradient over the whole distance is taken already; the surface is nearer.
                 if (below < 0.0) & (above >= 0.0) {
-                    *u += (1.0 / theta(below, above) - 1.0) * p.data[c - stride];
+                    *u += (1.0 / part(below, above, c) - 1.0) * (p.data[c - stride] - p.data[c]);
                 } else if (above < 0.0) & (below >= 0.0) {
-                    *u -= (1.0 / theta(above, below) - 1.0) * p.data[c];
+                    *u -= (1.0 / part(above, below, c - stride) - 1.0) * (p.data[c] - p.data[c - stride]);
                 }
             }
         });
