@@ -34,8 +34,6 @@ pub struct Projection {
     bodies: LowRank,
     /// Pockets of air that keep their volume and touch liquid: their cells, the first of which holds the unknown.
     pockets: Vec<Vec<u32>>,
-    /// Whether a cell is in one; empty if there are none.
-    in_pocket: Vec<bool>,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -53,10 +51,6 @@ pub struct Projected {
 /// residual of the cell contains p/θ, so that the velocity of the face is as exact as all others.
 const LEAST_THETA: f64 = 1e-6;
 
-/// The same at the surface of a pocket. There the multigrid cycle, in f32, needs the difference between what ties cells to the pocket
-/// and what ties them to each other. A hundredth of a cell is less than the surface is known to.
-const LEAST_POCKET_THETA: f64 = 0.01;
-
 /// When displacements are good enough: they are corrected again in the next step.
 const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, budget_seconds: None };
 
@@ -64,12 +58,6 @@ const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, b
 #[inline(always)]
 fn theta(inside: f64, outside: f64) -> f64 {
     max(inside / (inside - outside), LEAST_THETA)
-}
-
-/// The same beside a pocket of air.
-#[inline(always)]
-fn pocket_theta(inside: f64, outside: f64) -> f64 {
-    max(inside / (inside - outside), LEAST_POCKET_THETA)
 }
 
 /// The faces on one side of a row of cells.
@@ -112,7 +100,6 @@ impl Projection {
             rhs: CellField::new(grid, 0.0),
             bodies: LowRank::default(),
             pockets: Vec::new(),
-            in_pocket: Vec::new(),
             is_stale: true,
         }
     }
@@ -136,9 +123,9 @@ impl Projection {
     /// Take the pockets of air that keep their volume; the liquid is that of the last `set_liquid`.
     pub fn set_bubbles(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
         self.is_stale = true;
-        self.in_pocket.resize(if bubbles.is_empty() { 0 } else { grid.cells() }, false);
+        let mut in_pocket = vec![false; if bubbles.is_empty() { 0 } else { grid.cells() }];
         for &cell in bubbles.iter().flat_map(|bubble| &bubble.cells) {
-            self.in_pocket[cell as usize] = true;
+            in_pocket[cell as usize] = true;
         }
         let d = &distance.data;
         let mut pockets = Vec::new();
@@ -146,12 +133,12 @@ impl Projection {
             let mut ties = BTreeMap::<u32, f64>::new();
             for &cell in &bubble.cells {
                 for (other, open) in inner_faces(grid, boundary, cell as usize).filter(|(other, _)| d[*other] < 0.0) {
-                    *ties.entry(other as u32).or_default() += open / pocket_theta(d[other], d[cell as usize]);
+                    *ties.entry(other as u32).or_default() += open / theta(d[other], d[cell as usize]);
                 }
             }
             // The tied cells were taken for cells at a free surface: leave only what else ties them.
             for &cell in ties.keys() {
-                self.dirichlet.data[cell as usize] = self.other_ties(grid, boundary, d, cell as usize);
+                self.dirichlet.data[cell as usize] = other_ties(grid, boundary, (d, &in_pocket), cell as usize);
             }
             if !ties.is_empty() {
                 let (cells, weights) = ties.into_iter().unzip();
@@ -162,24 +149,9 @@ impl Projection {
         self.solve.set_pockets(pockets);
     }
 
-    /// What ties a liquid cell to p = 0: open sides and air in no pocket.
-    fn other_ties(&self, grid: &Grid, boundary: &Boundary, d: &[f64], cell: usize) -> f64 {
-        let beside = inner_faces(grid, boundary, cell).filter(|(other, _)| d[*other] >= 0.0 && !self.in_pocket[*other]);
-        let surface: f64 = beside.map(|(other, open)| open / theta(d[cell], d[other])).sum();
-        let at = grid.cell_at(cell);
-        let side = |axis: Axis, is_upper: bool| {
-            let (a, mut face) = (axis.index(), at);
-            face[a] += usize::from(is_upper);
-            let is_side = face[a] == 0 || face[a] == grid.dims[a];
-            if is_side && boundary.free[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
-        };
-        surface + Axis::ALL.into_iter().map(|axis| side(axis, false) + side(axis, true)).sum::<f64>()
-    }
-
     fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
         self.is_stale = true;
         self.pockets.clear();
-        self.in_pocket.clear();
         self.solve.set_pockets(Vec::new());
         let dims = grid.dims;
         let [nx, ny, _] = dims;
@@ -266,7 +238,7 @@ impl Projection {
         }
         let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
         self.fill_pockets(p);
-        subtract_pressure(boundary, liquid.map(|distance| (distance, &self.in_pocket[..])), p, velocity);
+        subtract_pressure(boundary, liquid, p, velocity);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
     }
 
@@ -300,7 +272,7 @@ impl Projection {
         self.solve.mask(&mut self.rhs.data);
         self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
         self.fill_pockets(q);
-        subtract_pressure(boundary, Some((liquid, &self.in_pocket)), q, drift);
+        subtract_pressure(boundary, Some(liquid), q, drift);
         Ok(())
     }
 
@@ -354,20 +326,24 @@ fn inner_faces<'a>(grid: &'a Grid, boundary: &'a Boundary, cell: usize) -> impl 
     })
 }
 
-/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but not in pockets;
-/// `liquid` tells the distance, and which cells are in a pocket (nothing if none are).
-fn subtract_pressure(
-    boundary: &Boundary,
-    liquid: Option<(&CellField, &[bool])>,
-    p: &CellField,
-    velocity: &mut FaceField,
-) {
-    subtract_gradient(p, &boundary.free, velocity);
-    let Some((distance, in_pocket)) = liquid else { return };
-    let part = |inside: f64, outside: f64, beyond: usize| match in_pocket.get(beyond) {
-        Some(true) => pocket_theta(inside, outside),
-        _ => theta(inside, outside),
+/// What ties a liquid cell to p = 0: open sides and air in no pocket.
+fn other_ties(grid: &Grid, boundary: &Boundary, (d, in_pocket): (&[f64], &[bool]), cell: usize) -> f64 {
+    let beside = inner_faces(grid, boundary, cell).filter(|(other, _)| d[*other] >= 0.0 && !in_pocket[*other]);
+    let surface: f64 = beside.map(|(other, open)| open / theta(d[cell], d[other])).sum();
+    let at = grid.cell_at(cell);
+    let side = |axis: Axis, is_upper: bool| {
+        let (a, mut face) = (axis.index(), at);
+        face[a] += usize::from(is_upper);
+        let is_side = face[a] == 0 || face[a] == grid.dims[a];
+        if is_side && boundary.free[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
     };
+    surface + Axis::ALL.into_iter().map(|axis| side(axis, false) + side(axis, true)).sum::<f64>()
+}
+
+/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but for pockets.
+fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
+    subtract_gradient(p, &boundary.free, velocity);
+    let Some(distance) = liquid else { return };
     let (dims, d) = (distance.dims, &distance.data);
     for axis in Axis::ALL {
         let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
@@ -383,9 +359,9 @@ fn subtract_pressure(
                 let (above, below) = (d[c], d[c - stride]);
                 // The gradient over the whole distance is taken already; the surface is nearer.
                 if (below < 0.0) & (above >= 0.0) {
-                    *u += (1.0 / part(below, above, c) - 1.0) * (p.data[c - stride] - p.data[c]);
+                    *u += (1.0 / theta(below, above) - 1.0) * (p.data[c - stride] - p.data[c]);
                 } else if (above < 0.0) & (below >= 0.0) {
-                    *u -= (1.0 / part(above, below, c - stride) - 1.0) * (p.data[c] - p.data[c - stride]);
+                    *u -= (1.0 / theta(above, below) - 1.0) * (p.data[c] - p.data[c - stride]);
                 }
             }
         });

@@ -343,4 +343,32 @@ mod tests {
         regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[], &extra);
         assert!(regions.closed().is_empty());
     }
+
+    /// Two columns of liquid that only a pocket of air connects are one region, and the pocket counts for its mean.
+    #[test]
+    fn pockets_connect_what_is_tied_to_them() {
+        let grid = Grid::new([5, 2, 1], 1.0, DVec3::ZERO);
+        let mut faces = FaceField::new(&grid, 1.0);
+        (0..2).for_each(|j| [2, 3].iter().for_each(|&i| faces[(Axis::X, [i, j, 0])] = 0.0));
+        faces[(Axis::Y, [2, 1, 0])] = 0.0;
+        let mut atmosphere = CellField::new(&grid, 0.0);
+        let pocket = Pocket { node: 2, cells: vec![1, 3], weights: vec![2.0, 2.0] };
+        let mut extra = atmosphere.clone();
+        pocket.ties().for_each(|(cell, weight)| extra.data[cell] += weight);
+        let laplacian = Laplacian::new(&faces, &extra).unwrap();
+        let mut regions = Regions::default();
+        regions.rebuild(&laplacian, std::slice::from_ref(&pocket), &atmosphere);
+        assert_eq!(regions.closed(), [ClosedRegion { first_cell: 0, cells: 8, incompatible: 0.0 }]);
+
+        let mut v = vec![1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0, 70.0, 1.0, 1.0];
+        assert_eq!(regions.measure(&v), 72.0);
+        assert_eq!(regions.closed()[0].incompatible, 18.0);
+        regions.remove_means(&mut v);
+        assert_eq!(v, [-1.0, -1.0, 8.0, -1.0, -1.0, -1.0, -1.0, 70.0, -1.0, -1.0]);
+
+        atmosphere.data[9] = 1.0;
+        extra.data[9] = 1.0;
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[pocket], &atmosphere);
+        assert!(regions.closed().is_empty());
+    }
 }

@@ -3,8 +3,7 @@
 use crate::network::{Network, Random, dot, norm, tight};
 use bathtub_engine::grid::Axis;
 use bathtub_engine::solve::{
-    Block, Bodies, Cholesky, Coupled, LowRank, Multigrid, Operator, Pocket, Preconditioner, PressureSolve, SolveInfo,
-    SolveParams,
+    Block, Bodies, Cholesky, Coupled, LowRank, Multigrid, Operator, Pocket, Preconditioner, PressureSolve, SolveParams,
 };
 use bathtub_engine::world::PressureSolver;
 use glam::DVec3;
@@ -41,6 +40,7 @@ impl Problem {
         let grid = network.grid;
         let depth = |middle: DVec3, radius: f64, c: usize| grid.cell_centre(grid.cell_at(c)).distance(middle) - radius;
         let owner = |c: usize| balls.iter().position(|&(middle, radius)| depth(middle, radius, c) <= 0.0);
+        let least = 0.01;
         let mut pockets = Vec::new();
         for (n, &(middle, radius)) in balls.iter().enumerate() {
             let mut ties = BTreeMap::<u32, f64>::new();
@@ -58,7 +58,9 @@ impl Problem {
                         let other = grid.cell(at);
                         if owner(other).is_none() {
                             let (inside, outside) = (depth(middle, radius, other), depth(middle, radius, c));
-                            *ties.entry(other as u32).or_default() += 1.0 / (inside / (inside - outside)).max(0.01);
+                            // Now and then the surface is as near as it can be.
+                            let theta = if other.is_multiple_of(11) { least } else { inside / (inside - outside) };
+                            *ties.entry(other as u32).or_default() += 1.0 / theta.max(least);
                         }
                     }
                 }
@@ -102,14 +104,17 @@ impl Problem {
         rhs
     }
 
-    fn solve(&self, solver: PressureSolver, bodies: Bodies, params: &SolveParams) -> (SolveInfo, Vec<f64>) {
+    /// Iterations to reduce the residual by 10⁶.
+    fn iterations(&self) -> usize {
+        let (solver, params) = (PressureSolver::Multigrid, SolveParams::default());
         let mut solve = self.built(solver);
         let rhs = self.rhs(&solve);
-        let mut p = vec![0.0; rhs.len()];
-        (solve.iterate(solver, bodies, &rhs, &mut p, params).unwrap(), p)
+        let info = solve.iterate(solver, Bodies::Free, &rhs, &mut vec![0.0; rhs.len()], &params).unwrap();
+        assert!(info.converged);
+        info.iterations
     }
 
-    /// The whole system as a matrix: L, W, s, and C Cᵀ, entry by entry; and the cells that are unknowns.
+    /// The whole system as a matrix: L, W, s, and C Cᵀ, entry by entry.
     fn matrix(&self, bodies: Bodies) -> Vec<f64> {
         let grid = self.network.grid;
         let n = grid.cells();
@@ -152,26 +157,22 @@ fn solves_agree_with_the_dense_system() {
         for is_open in [true, false] {
             let problem = Problem::new(dims, &balls(dims, count), is_open).with_body(0.7);
             for solver in [PressureSolver::Multigrid, PressureSolver::Icpcg, PressureSolver::Cg] {
-                for bodies in [Bodies::Free, Bodies::Held] {
-                    let (info, p) = problem.solve(solver, bodies, &tight());
+                // A body of random columns determines the constant of a closed tank, which the solve does not expect.
+                let with_bodies: &[Bodies] = if is_open { &[Bodies::Free, Bodies::Held] } else { &[Bodies::Held] };
+                for &bodies in with_bodies {
                     let mut solve = problem.built(solver);
                     let mut b = problem.rhs(&solve);
                     let n = b.len();
-                    if !is_open {
-                        // The constant is undetermined unless a body breaks it, and so is the mean of the right-hand side.
-                        solve.iterate(solver, bodies, &b, &mut vec![0.0; n], &tight()).unwrap();
-                        let [region] = solve.closed_regions() else { panic!("one closed region") };
-                        let unknowns = region.cells + problem.pockets.len();
-                        b.iter_mut().filter(|b| **b != 0.0).for_each(|b| *b -= region.incompatible / unknowns as f64);
-                        if bodies == Bodies::Free {
-                            continue;
-                        }
+                    let mut p = vec![0.0; n];
+                    let info = solve.iterate(solver, bodies, &b, &mut p, &tight()).unwrap();
+                    let unknown: Vec<usize> = (0..n).filter(|&c| b[c] != 0.0).collect();
+                    if let [region] = solve.closed_regions() {
+                        assert_eq!(region.cells + problem.pockets.len(), unknown.len());
+                        unknown.iter().for_each(|&c| b[c] -= region.incompatible / unknown.len() as f64);
                     }
-                    let a = problem.matrix(bodies);
-                    let mut exact = b.clone();
-                    Cholesky::new(n, a).solve(&mut exact);
+                    let mut exact = b;
+                    Cholesky::new(n, problem.matrix(bodies)).solve(&mut exact);
                     if !is_open {
-                        let unknown: Vec<usize> = (0..n).filter(|&c| b[c] != 0.0).collect();
                         let mean = unknown.iter().map(|&c| exact[c]).sum::<f64>() / unknown.len() as f64;
                         unknown.iter().for_each(|&c| exact[c] -= mean);
                     }
@@ -233,22 +234,15 @@ fn operator_and_cycle_with_pockets_are_symmetric_positive_definite() {
 /// One pocket, ten or a hundred cost at most four iterations, in open tanks and in closed ones.
 #[test]
 fn pockets_cost_few_iterations() {
-    let params = SolveParams::default();
-    let mut worst = 0;
     for dims in [[96, 96, 1], [48, 48, 48]] {
         for is_open in [true, false] {
-            let plain = Problem::new(dims, &[], is_open).solve(PressureSolver::Multigrid, Bodies::Free, &params).0;
+            let plain = Problem::new(dims, &[], is_open).iterations();
             for count in [1, 10, 100] {
                 let problem = Problem::new(dims, &balls(dims, count), is_open);
-                let (info, _) = problem.solve(PressureSolver::Multigrid, Bodies::Free, &params);
-                let (found, plain) = (info.iterations, plain.iterations);
-                println!(
-                    "{dims:?} open {is_open}, {} pockets: {found} iterations, {plain} without",
-                    problem.pockets.len()
-                );
-                worst = worst.max(found - plain);
+                let (found, pockets) = (problem.iterations(), problem.pockets.len());
+                println!("{dims:?} open {is_open}, {pockets} pockets: {found} iterations, {plain} without");
+                assert!(found <= plain + 4, "{dims:?} open {is_open}, {pockets} pockets: {found}, plain {plain}");
             }
         }
     }
-    assert!(worst <= 4, "{worst} more");
 }

@@ -15,6 +15,7 @@
 
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, CellField, Grid, strides};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Which pockets of air keep their volume.
@@ -55,10 +56,23 @@ impl Bubble {
 }
 
 /// Part of the missing room that is made up for in one step.
-const PATIENCE: f64 = 0.25;
+const PATIENCE: f64 = 0.5;
 
 /// Most that a bubble changes in one step by that, as a part of its room.
-const MOST_CHANGE: f64 = 0.05;
+const MOST_CHANGE: f64 = 0.1;
+
+/// Nearer to a cell centre than this, in cells, the surface counts as going through it.
+///
+/// A cell that is liquid by a hair is tied to the pocket beyond as firmly as 1/θ, and the multigrid cycle, in f32, needs the difference
+/// between what ties it there and what ties it to other cells. Moving the surface is better than limiting θ: cells
+/// next to each other see the same surface, so still water stays still.
+const NEAREST: f64 = 0.01;
+
+/// Make air of the cells that are liquid by a hair.
+pub(super) fn snap(grid: &Grid, distance: &mut CellField) {
+    let nearest = -NEAREST * grid.dx;
+    distance.data.par_iter_mut().filter(|d| **d < 0.0 && **d > nearest).for_each(|d| *d = 0.0);
+}
 
 /// What a cell is: the number of its pocket, or one of these.
 const LIQUID: u32 = u32::MAX;
@@ -187,23 +201,25 @@ impl Finder {
     }
 
     /// Air that each of `count` pockets takes over from old bubbles, m³. Every cell of an old bubble hands its share to the pocket
-    /// that is there now, or next to it; the atmosphere takes what reaches it and nothing else.
+    /// that is there now, or to those next to it; the atmosphere takes what reaches it and nothing else.
     fn hand_on(&self, grid: &Grid, old: &[Bubble], count: usize) -> Vec<f64> {
         let mut air = vec![0.0; count];
         for bubble in old {
-            let homes: Vec<u32> = bubble.cells.iter().filter_map(|&cell| self.home(grid, cell as usize)).collect();
-            let share = bubble.air / homes.len() as f64;
-            for home in homes.into_iter().filter(|&home| home != ATMOSPHERE) {
-                air[home as usize] += share;
+            let homes: Vec<Vec<u32>> = bubble.cells.iter().map(|&cell| self.homes(grid, cell as usize)).collect();
+            let share = bubble.air / homes.iter().filter(|homes| !homes.is_empty()).count() as f64;
+            for homes in homes {
+                for &home in homes.iter().filter(|&&home| home != ATMOSPHERE) {
+                    air[home as usize] += share / homes.len() as f64;
+                }
             }
         }
         air
     }
 
-    /// The pocket at a cell or, if there is liquid now, one that touches it; the atmosphere if there is no other.
-    fn home(&self, grid: &Grid, cell: usize) -> Option<u32> {
+    /// The pocket at a cell or, if there is liquid now, those that touch it; the atmosphere if there is no other.
+    fn homes(&self, grid: &Grid, cell: usize) -> Vec<u32> {
         if self.labels[cell] != LIQUID {
-            return Some(self.labels[cell]);
+            return vec![self.labels[cell]];
         }
         let at = grid.cell_at(cell);
         let [x, y, z] = [0, 1, 2].map(|a| at[a].saturating_sub(1)..(at[a] + 2).min(grid.dims[a]));
@@ -211,7 +227,14 @@ impl Finder {
             let (x, y) = (x.clone(), y.clone());
             y.flat_map(move |j| x.clone().map(move |i| [i, j, k]))
         });
-        around.map(|at| self.labels[grid.cell(at)]).filter(|&label| label != LIQUID).min()
+        let mut homes: Vec<u32> =
+            around.map(|at| self.labels[grid.cell(at)]).filter(|&label| label != LIQUID).collect();
+        homes.sort_unstable();
+        homes.dedup();
+        if homes.len() > 1 {
+            homes.retain(|&home| home != ATMOSPHERE);
+        }
+        homes
     }
 }
 
@@ -236,4 +259,115 @@ fn neighbours<'a>(
             Some((boundary.walls[a][side], is_inside.then_some(beside)))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::DVec3;
+
+    /// Bubbles in a row of cells, drawn as text: letters are air, dots liquid. Air is connected where letters touch.
+    struct Row {
+        grid: Grid,
+        boundary: Boundary,
+        finder: Finder,
+    }
+
+    impl Row {
+        fn new(cells: usize, walls: [[Wall; 2]; 3]) -> Self {
+            let grid = Grid::new([cells, 1, 1], 1.0, DVec3::ZERO);
+            let boundary = Boundary::new(&grid, walls, None, |_| (DVec3::ZERO, None));
+            Self { grid, boundary, finder: Finder::default() }
+        }
+
+        fn closed(cells: usize) -> Self {
+            Self::new(cells, [[Wall::Closed; 2]; 3])
+        }
+
+        fn distance(&self, drawn: &str) -> CellField {
+            let mut field = CellField::new(&self.grid, -1.0);
+            drawn.chars().enumerate().filter(|(_, c)| *c != '.').for_each(|(i, _)| field.data[i] = 1.0);
+            field
+        }
+
+        fn first(&mut self, drawn: &str, rule: Bubbles) -> Vec<Bubble> {
+            let distance = self.distance(drawn);
+            self.finder.first(&self.grid, &self.boundary, &distance, rule)
+        }
+
+        /// Air of the bubbles of `now`, which were `old` in `before`.
+        fn next(&mut self, (before, old): (&str, &[Bubble]), now: &str) -> Vec<f64> {
+            let (before, now) = (self.distance(before), self.distance(now));
+            let next = self.finder.next(&self.grid, &self.boundary, (&before, old), &now, Bubbles::Sealed);
+            next.iter().map(|bubble| bubble.air).collect()
+        }
+    }
+
+    fn with_air(cells: std::ops::Range<u32>, air: f64) -> Bubble {
+        Bubble { cells: cells.collect(), air, room: air }
+    }
+
+    #[test]
+    fn the_atmosphere_is_what_reaches_an_open_side_or_else_the_largest_pocket() {
+        let cells = |bubbles: Vec<Bubble>| bubbles.into_iter().map(|bubble| bubble.cells).collect::<Vec<_>>();
+        let mut row = Row::closed(10);
+        assert_eq!(cells(row.first("aa..bbb..c", Bubbles::On)), [vec![0, 1], vec![9]]);
+        assert_eq!(cells(row.first("aa..bbb..c", Bubbles::Sealed)), [vec![0, 1], vec![4, 5, 6], vec![9]]);
+        let mut open = Row::new(10, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        assert_eq!(cells(open.first("aa..bbb..c", Bubbles::On)), [vec![0, 1], vec![4, 5, 6]]);
+        // One that reaches no open side is no atmosphere, however large.
+        assert_eq!(cells(open.first("aa..bbb...", Bubbles::On)), [vec![0, 1], vec![4, 5, 6]]);
+    }
+
+    /// φ = 0 leaves half a cell, and liquid by less than half a cell adds what is missing to the middle.
+    #[test]
+    fn room_is_what_lies_beyond_the_surface() {
+        let mut row = Row::closed(5);
+        let mut distance = row.distance("..a..");
+        distance.data = vec![-1.0, -0.3, 0.7, -0.3, -1.0];
+        let bubbles = row.finder.first(&row.grid, &row.boundary, &distance, Bubbles::Sealed);
+        assert!((bubbles[0].room - 1.4).abs() < 1e-12, "{bubbles:?}");
+        assert_eq!(bubbles[0].air, bubbles[0].room);
+    }
+
+    #[test]
+    fn air_is_shared_when_a_bubble_splits_and_added_when_bubbles_merge() {
+        let mut row = Row::closed(12);
+        assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.25, 3.75]);
+        let two = [with_air(1..3, 2.0), with_air(4..6, 3.0)];
+        assert_eq!(row.next((".aa.bb......", &two), ".aaaaa......").iter().sum::<f64>(), 5.0);
+    }
+
+    #[test]
+    fn a_small_bubble_may_move_by_a_cell() {
+        let mut row = Row::closed(8);
+        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "....a..."), [0.8]);
+        // Farther than that it is lost, and what is found there is a void.
+        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "......a."), [0.0; 0]);
+    }
+
+    #[test]
+    fn trapped_air_makes_a_bubble_and_a_void_does_not() {
+        let mut row = Row::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        let air = row.next(("...aaaaa", &[]), "...aa.bb");
+        assert_eq!(air, [2.0]);
+        assert_eq!(row.next(("......bb", &[]), ".a....bb"), [0.0; 0]);
+    }
+
+    #[test]
+    fn air_that_reaches_the_surface_is_gone() {
+        let mut row = Row::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".aaabbbb"), [0.0; 0]);
+        // The part that is cut off at this moment keeps its share, that of the cell beside it included.
+        assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".a.bbbbb"), [2.0]);
+    }
+
+    #[test]
+    fn hairs_become_air() {
+        let row = Row::closed(4);
+        let mut distance = CellField::new(&row.grid, 0.0);
+        distance.data = vec![-0.5, -0.0099, -1e-12, 0.2];
+        snap(&row.grid, &mut distance);
+        assert_eq!(distance.data, [-0.5, 0.0, 0.0, 0.2]);
+    }
 }

@@ -311,6 +311,9 @@ impl Water {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
         transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.filled);
         self.surface.find(grid, boundary, &mut state.distance);
+        if self.params.bubbles != Bubbles::Off {
+            bubbles::snap(grid, &mut state.distance);
+        }
     }
 
     /// Gravity.
