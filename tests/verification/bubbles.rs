@@ -71,7 +71,7 @@ fn bubbles_start_to_rise_as_their_added_mass_tells() {
 #[test]
 fn bubbles_keep_their_volume_on_the_way_up() {
     for (dims, cells, cfl, tolerance) in
-        [([64, 128, 1], 10.0, 1.0, 0.02), ([32, 64, 32], 7.0, 1.0, 0.02), ([32, 64, 32], 7.0, 2.0, 0.04)]
+        [([64, 128, 1], 10.0, 1.0, 0.03), ([32, 64, 32], 7.0, 1.0, 0.02), ([32, 64, 32], 7.0, 2.0, 0.04)]
     {
         let middle = DVec3::new(0.5 * dims[0] as f64, 2.0 * cells, 0.5 * dims[2] as f64);
         let level = 0.75 * dims[1] as f64;
@@ -84,8 +84,8 @@ fn bubbles_keep_their_volume_on_the_way_up() {
         loop {
             let report = world.step().unwrap();
             let found = report.bubbles.unwrap_or_default();
-            // It has opened to the air above when some of its air is gone.
-            if found.air < 0.999 * start {
+            // It has opened to the air above when much of its air is gone at once.
+            if found.air < 0.9 * start {
                 break;
             }
             assert!(report.t < 2.0, "{dims:?}: the bubble is still at {highest} m");
@@ -193,7 +193,7 @@ fn a_bubble_pushes_a_floating_body() {
     while world.state().time < 1.5 {
         let report = world.step().unwrap();
         let found = report.bubbles.unwrap_or_default();
-        if found.air > 0.999 * start {
+        if found.air > 0.9 * start {
             worst = worst.max((found.volume / start - 1.0).abs());
         }
         leak = leak.max(found.flux_error / (2.0 * TAU * radius * radius * report.max_speed));

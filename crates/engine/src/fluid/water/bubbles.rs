@@ -61,6 +61,9 @@ const PATIENCE: f64 = 0.5;
 /// Most that a bubble changes in one step by that, as a part of its room.
 const MOST_CHANGE: f64 = 0.1;
 
+/// How far, in cells, air gets from a bubble that has become too small to be seen.
+const FARTHEST: usize = 4;
+
 /// Nearer to a cell centre than this, in cells, the surface counts as going through it.
 ///
 /// A cell that is liquid by a hair is tied to the pocket beyond as firmly as 1/θ, and the multigrid cycle, in f32, needs the difference
@@ -205,7 +208,13 @@ impl Finder {
     fn hand_on(&self, grid: &Grid, old: &[Bubble], count: usize) -> Vec<f64> {
         let mut air = vec![0.0; count];
         for bubble in old {
-            let homes: Vec<Vec<u32>> = bubble.cells.iter().map(|&cell| self.homes(grid, cell as usize)).collect();
+            let homes_within =
+                |reach: usize| bubble.cells.iter().map(move |&cell| self.homes(grid, cell as usize, reach)).collect();
+            let mut homes: Vec<Vec<u32>> = homes_within(1);
+            // One that has become too small to be seen joins another one nearby.
+            if homes.iter().all(Vec::is_empty) {
+                homes = homes_within(FARTHEST);
+            }
             let share = bubble.air / homes.iter().filter(|homes| !homes.is_empty()).count() as f64;
             for homes in homes {
                 for &home in homes.iter().filter(|&&home| home != ATMOSPHERE) {
@@ -216,13 +225,13 @@ impl Finder {
         air
     }
 
-    /// The pocket at a cell or, if there is liquid now, those that touch it; the atmosphere if there is no other.
-    fn homes(&self, grid: &Grid, cell: usize) -> Vec<u32> {
+    /// The pocket at a cell or, if there is liquid now, those within `reach` cells; the atmosphere if there is no other.
+    fn homes(&self, grid: &Grid, cell: usize, reach: usize) -> Vec<u32> {
         if self.labels[cell] != LIQUID {
             return vec![self.labels[cell]];
         }
         let at = grid.cell_at(cell);
-        let [x, y, z] = [0, 1, 2].map(|a| at[a].saturating_sub(1)..(at[a] + 2).min(grid.dims[a]));
+        let [x, y, z] = [0, 1, 2].map(|a| at[a].saturating_sub(reach)..(at[a] + reach + 1).min(grid.dims[a]));
         let around = z.flat_map(|k| {
             let (x, y) = (x.clone(), y.clone());
             y.flat_map(move |j| x.clone().map(move |i| [i, j, k]))
@@ -342,8 +351,9 @@ mod tests {
     fn a_small_bubble_may_move_by_a_cell() {
         let mut row = Row::closed(8);
         assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "....a..."), [0.8]);
-        // Farther than that it is lost, and what is found there is a void.
-        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "......a."), [0.0; 0]);
+        // What has shrunk below a cell joins another bubble that is near; far from all it is lost, and what is found there is a void.
+        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "......a."), [0.8]);
+        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.8)]), "......a."), [0.0; 0]);
     }
 
     #[test]
