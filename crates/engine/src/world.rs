@@ -418,7 +418,9 @@ impl World {
             }
         }
         impose(boundary, &next.bodies, &mut next.velocity);
-        let (residual_flux, bubble_flux) = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);
+        let pushed = pushed(&next.bodies);
+        let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
+        let bubble_flux = projection.pocket_flux(boundary, &pushed, &next.velocity);
         immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");
 

@@ -242,19 +242,21 @@ impl Projection {
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
     }
 
-    /// Largest |D u − pushed| in a cell of the system, m/s, and what is left of that in the pockets, in units of dx², m/s;
-    /// `pushed` as in [`project`](Self::project).
-    pub fn residual_flux(
-        &mut self,
-        boundary: &Boundary,
-        pushed: &[(usize, f64)],
-        velocity: &FaceField,
-    ) -> (f64, Vec<f64>) {
+    /// Largest |D u − pushed| in a cell of the system, m/s; `pushed` as in [`project`](Self::project).
+    pub fn residual_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> f64 {
         self.excess(boundary, pushed, velocity);
         self.solve.mask(&mut self.rhs.data);
-        let of_pocket = |cells: &Vec<u32>| std::mem::take(&mut self.rhs.data[cells[0] as usize]);
-        let of_pockets = self.pockets.iter().map(of_pocket).collect();
-        (self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max), of_pockets)
+        self.pockets.iter().for_each(|cells| self.rhs.data[cells[0] as usize] = 0.0);
+        self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max)
+    }
+
+    /// What flows out of the pockets of air or is pushed into them and should not be, in units of dx², m/s.
+    pub fn pocket_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> Vec<f64> {
+        if self.pockets.is_empty() {
+            return Vec::new();
+        }
+        self.excess(boundary, pushed, velocity);
+        self.pockets.iter().map(|cells| self.rhs.data[cells[0] as usize]).collect()
     }
 
     /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid, and out of every pocket that of
