@@ -67,6 +67,11 @@ impl IncompleteCholesky {
         }
     }
 
+    /// Scale an unknown that the operator does not know by its own diagonal: one with no neighbours in the grid.
+    pub fn set_alone(&mut self, cell: usize, diagonal: f64) {
+        self.root[cell] = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
+    }
+
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         8 * (self.root.capacity() + self.lower.iter().map(Vec::capacity).sum::<usize>())
