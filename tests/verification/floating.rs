@@ -62,3 +62,16 @@ fn bodies_float_at_the_depth_of_archimedes() {
     wrong |= (found - expected).abs() > 0.75 * dx;
     assert!(!wrong, "beyond 0.75 cells, see above");
 }
+
+/// The same with face constraints, which see a ball as stairs.
+#[test]
+fn stairs_float_nearly_so() {
+    let (radius, dx) = (0.2, 1.0 / 24.0);
+    let ball = 4.0 / 3.0 * std::f64::consts::PI * f64::powi(radius, 3);
+    for (ratio, draft) in [(0.25, 0.65270), (0.75, 1.34730)] {
+        let expected = 0.5 + ratio * ball - draft * radius + radius;
+        let found = resting_height(Shape::Sphere { radius }, ratio, radius, Interface::Faces);
+        println!("stairs of {ratio}: {found:.4} m, exact {expected:.4}, {:+.2} cells", (found - expected) / dx);
+        assert!((found - expected).abs() <= 1.5 * dx, "{ratio}: {found} m, expected {expected}");
+    }
+}
