@@ -88,7 +88,7 @@ fn a_projection_takes_energy_and_leaves_no_divergence() {
             divergence(&u, &boundary.open, &mut div);
             let rhs = div.data.iter().map(|d| d * d).sum::<f64>().sqrt();
             let mut p = CellField::new(&grid, 0.0);
-            let projected = projection.project(boundary, None, &[], &params, &mut u, &mut p).unwrap();
+            let projected = projection.project(boundary, &[], &params, &mut u, &mut p).unwrap();
             assert!(projected.info.converged);
             assert!(energy(&u) <= before * (1.0 + 1e-10), "{} from {before}", energy(&u));
             assert!(projected.residual_flux <= 10.0 * params.tolerance * rhs, "{}", projected.residual_flux);

@@ -1,7 +1,7 @@
 //! Fluid at rest stays at rest: a linear pressure balances a uniform force on every face, cut or not.
 
 use crate::support::{face_samples, fastest_beside, fixed, fixed_step, hollow_sphere, still_air};
-use bathtub_engine::fluid::projection::Projection;
+use bathtub_engine::fluid::projection::{Head, Projection};
 use bathtub_engine::grid::CellField;
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{World, WorldParams};
@@ -75,10 +75,11 @@ fn a_half_full_spherical_container_does_not_feel_gravity() {
                 let mut u = face_samples(&grid, |_| 9.81 * dt * direction);
                 boundary.impose(&mut u);
                 let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
-                projection.set_liquid(&grid, boundary, &distance);
+                let head = Head { pressure: &CellField::new(&grid, 0.0), gain: 9.81 * dt, dt };
+                projection.set_liquid(&grid, boundary, &distance, &head);
                 let solve = SolveParams { tolerance: 1e-12, max_iterations: 500, budget_seconds: None };
                 let mut p = CellField::new(&grid, 0.0);
-                let projected = projection.project(boundary, Some(&distance), &[], &solve, &mut u, &mut p).unwrap();
+                let projected = projection.project(boundary, &[], &solve, &mut u, &mut p).unwrap();
                 let speed = fastest_beside(&distance, &boundary.free, &u) / (9.81 * dt);
                 println!("{n} {direction:.2} {offset}: {speed:.2e} {:?}", projected.info);
                 assert!(speed <= 1e-8, "{n}³ along {direction}, offset {offset}: {speed:.2e} g Δt");

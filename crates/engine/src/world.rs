@@ -2,7 +2,7 @@
 
 use crate::coupling::obstacles::{BodyImpulse, Obstacles};
 use crate::fluid::boundary::{Boundary, Wall};
-use crate::fluid::projection::{Projected, Projection};
+use crate::fluid::projection::{Head, Projected, Projection};
 use crate::fluid::water::{Particles, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::TriMesh;
@@ -163,9 +163,10 @@ impl World {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
             let step = obstacles.step(&grid, &boundary, 0.0, first_dt);
-            let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
-            projection.set_liquid(&grid, &boundary, &water.distance);
-            let _ = projection.project(&boundary, liquid, &[], solve, &mut velocity, &mut pressure);
+            let head = Head { pressure: &pressure, gain: 0.0, dt: first_dt };
+            projection.set_liquid(&grid, &boundary, &water.distance, &head);
+            let solve = &params.pressure.params;
+            let _ = projection.project(&boundary, &[], solve, &mut velocity, &mut pressure);
             extend(&step, &water.distance, &mut velocity);
             pressure.data.fill(0.0);
         }
@@ -293,13 +294,13 @@ impl World {
         let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
         boundary.impose(&mut next.velocity);
-        let liquid = next.fluid.water().map(|water| &water.distance);
-        if let Some(distance) = liquid {
-            projection.set_liquid(grid, boundary, distance);
+        if let Some(water) = next.fluid.water() {
+            let head = Head { pressure: &next.pressure, gain: self.fluid.gain(&step).length(), dt };
+            projection.set_liquid(grid, boundary, &water.distance, &head);
         }
         let pushed = self.fluid.pushed(&step);
         let projected = projection
-            .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
+            .project(boundary, &pushed, &params, &mut next.velocity, &mut next.pressure)
             .map_err(|source| StepError::Pressure { step: number, source })?;
         if strict && !projected.info.converged {
             let SolveInfo { iterations, residual, .. } = projected.info;

@@ -187,6 +187,14 @@ impl Fluid {
         }
     }
 
+    /// Velocity that gravity and shaking add to what is free in this step, m/s; not known of smoke.
+    pub fn gain(&self, step: &Step) -> DVec3 {
+        match self {
+            Self::Smoke(_) => DVec3::ZERO,
+            Self::Water(fluid) => fluid.gain(step),
+        }
+    }
+
     /// Volume that sources push into cells, in units of dx², m/s.
     pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
         match self {

@@ -15,6 +15,7 @@ pub mod sample;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
+pub(crate) use redistance::cells_beside_the_interface;
 pub use redistance::redistance;
 pub use sample::{Lattice, VelocityLattice};
 

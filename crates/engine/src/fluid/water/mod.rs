@@ -9,6 +9,7 @@
 //! Air has no mass: its pressure is zero and it is not computed.
 
 mod crowding;
+mod flatten;
 mod particles;
 mod seeding;
 pub mod surface;
@@ -294,7 +295,7 @@ impl Water {
     }
 
     /// Velocity that a free particle gains in this step, m/s.
-    fn gain(&self, step: &Step) -> DVec3 {
+    pub fn gain(&self, step: &Step) -> DVec3 {
         let shaken = self.params.shake.map_or(DVec3::ZERO, |shake| shake.impulse(step.time, step.dt));
         let mut gain = step.dt * self.params.gravity + shaken;
         for axis in Axis::ALL.into_iter().filter(|&axis| step.grid.is_flat(axis)) {
@@ -335,7 +336,7 @@ impl Water {
 
         if self.params.hold_volume {
             self.crowding.find(boundary, &self.surface, &state.distance);
-            self.crowding.spread(grid, boundary, projection, &state.distance, &plans, &mut state.drift)?;
+            self.crowding.spread(grid, boundary, projection, &plans, &mut state.drift)?;
             clock.lap("spread");
         }
         Ok(())
