@@ -62,7 +62,7 @@ const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, b
 const DAMPING: f64 = 2.0;
 
 /// Largest α: w is not implicit, and with more the surface would swing.
-const MOST_DAMPING: f64 = 1.0;
+const MOST_DAMPING: f64 = 2.0;
 
 /// Faces that a task visits.
 const MIN_FACES: usize = 256;
