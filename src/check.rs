@@ -4,6 +4,7 @@ use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{complain, say};
 use bathtub_engine::fluid::FluidParams;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_scene::{LoadOptions, Scene, available_memory};
 
 /// Load a scene as the command line names it; it must fit into the memory that is available.
@@ -36,11 +37,10 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         scene.frames() as f64 / time.fps
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
-    say(&format!(
-        "  obstacles  {} ({moving} moving, about {:.0} triangles)",
-        params.obstacles.len(),
-        scene.memory.contents.triangles
-    ));
+    say(&format!("  obstacles  {} ({moving} moving)", params.obstacles.len()));
+    say(&format!("  bodies     {}", bodies(&params.bodies)));
+    say(&format!("  joints     {}", params.joints.len()));
+    say(&format!("  triangles  about {:.0}", scene.memory.contents.triangles));
     say(&format!("  sources    {}", params.fluid.sources()));
     if let (FluidParams::Water(water), Some(filling)) = (&params.fluid, scene.filling) {
         let particles = |volume: f64| volume / water.particle_volume(grid);
@@ -51,6 +51,18 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     }
     say(&format!("  hash       {}", scene.hash));
     Ok(Exit::Ok)
+}
+
+/// How many bodies there are, and what they weigh.
+fn bodies(bodies: &[RigidBody]) -> String {
+    let masses = bodies.iter().map(|body| match body.mass {
+        Mass::Density(density) => density * body.shape.volume(),
+        Mass::Total(mass) => mass,
+    });
+    match (masses.clone().reduce(f64::min), masses.reduce(f64::max)) {
+        (Some(least), Some(most)) => format!("{} ({least:.4} to {most:.4} kg)", bodies.len()),
+        _ => "0".into(),
+    }
 }
 
 /// Print the schema, or the reference page made from it.

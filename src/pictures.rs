@@ -49,8 +49,8 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
         let message = format!("no saved volumes to draw in {}", directory.frames().display());
         return Err(Failure::new(Exit::Io, message));
     }
-    let with_meshes = scene.params.obstacles.iter().filter(|_| scene.file.output.meshes);
-    let bodies: Vec<String> = with_meshes.map(|o| o.name.clone()).collect();
+    let names = scene.params.obstacles.iter().map(|o| &o.name).chain(scene.params.bodies.iter().map(|b| &b.name));
+    let bodies: Vec<String> = names.filter(|_| scene.file.output.meshes).cloned().collect();
     for index in &frames {
         let frame = frame::read(&directory.frames(), *index, directory.scene_hash(), &bodies)?;
         draw(&to, &frame, &scene.render)?;

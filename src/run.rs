@@ -104,7 +104,8 @@ impl Run<'_> {
         for mesh in &scene.meshes {
             atomic::write_bytes(&directory.root().join(&mesh.path), &mesh.bytes)?;
         }
-        let mut world = World::new(scene.params.clone());
+        let world = World::new(scene.params.clone());
+        let mut world = world.map_err(|error| Failure::new(Exit::Scene, error.to_string()))?;
         let saved = (0, Instant::now());
         if mode != OpenMode::Resume || checkpoint::list(&directory.checkpoints())?.is_empty() {
             let stats = directory.create_stats()?;
@@ -140,6 +141,9 @@ impl Run<'_> {
             let hash = self.pace.hash.then(|| state_hash(self.world.state()));
             self.stats.append(&StatsLine { report: &report, state_hash: hash })?;
             progress.step(&report);
+            for event in &report.events {
+                progress.note(&format!("warning: step {}: {event}", report.step));
+            }
             if self.world.state().frame > frame {
                 self.write_frame()?;
                 progress.frame(self.world.state().frame, self.world.state().time);
@@ -171,7 +175,7 @@ impl Run<'_> {
         let output = &self.scene.file.output;
         let moves = |name: &str| {
             let obstacle = self.scene.params.obstacles.iter().find(|o| o.name == name);
-            obstacle.is_some_and(|o| !o.motion.is_static())
+            obstacle.is_none_or(|o| !o.motion.is_static())
         };
         let surfaces =
             self.world.surfaces().into_iter().map(|(name, mesh)| Surface { moves: moves(&name), name, mesh });

@@ -7,6 +7,7 @@ mod domain;
 mod mesh_files;
 mod pages;
 mod reproduce;
+mod rigid;
 mod run_directory;
 mod scene_files;
 mod signals;

@@ -54,6 +54,16 @@ fn values_of_the_wrong_type() {
     check(format!("{TINY}[[source]]\nname = \"a\"")).refuses(3, &["s.toml:6:1: source.0: missing key `shape`"]);
 }
 
+/// Row 3: a choice that there is not.
+#[test]
+fn looks_of_obstacles() {
+    let ball = |look: &str| format!("{TINY}[[obstacle]]\nshape = {{ sphere = {{ radius = 0.1 }} }}\nlook = {look}\n");
+    check(ball("\"glass\"")).succeeds();
+    check(ball("\"matte\"")).succeeds();
+    check(ball("\"gless\"")).refuses(3, &["s.toml:8:8: obstacle.0.look:", "\"gless\"", "glass"]);
+    check(ball("1")).refuses(3, &["s.toml:8:8: obstacle.0.look:"]);
+}
+
 /// Row 4: in a number here and there; the rule is one for all of them.
 #[test]
 fn numbers_that_are_none() {

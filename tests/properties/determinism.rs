@@ -44,7 +44,7 @@ fn busy() -> WorldParams {
 }
 
 fn run(params: WorldParams, steps: usize) -> State {
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     for _ in 0..steps {
         world.step().unwrap();
     }
@@ -66,7 +66,7 @@ fn one_and_two_threads_give_the_same_bits() {
 #[test]
 fn a_run_continued_from_a_saved_state_gives_the_same_bits() {
     let whole = run(busy(), 14);
-    let mut second = World::new(busy());
+    let mut second = World::new(busy()).unwrap();
     second.restore(run(busy(), 6));
     for _ in 6..14 {
         second.step().unwrap();
@@ -94,7 +94,7 @@ fn the_order_of_bodies_does_not_matter() {
 
 #[test]
 fn frames_are_landed_on_exactly() {
-    let mut world = World::new(busy());
+    let mut world = World::new(busy()).unwrap();
     let mut last = 0;
     while last < 5 {
         let report = world.step().unwrap();

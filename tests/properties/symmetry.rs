@@ -86,7 +86,7 @@ fn scene(image: &Image) -> WorldParams {
 }
 
 fn run(image: &Image) -> State {
-    let mut world = World::new(scene(image));
+    let mut world = World::new(scene(image)).unwrap();
     for _ in 0..6 {
         world.step().unwrap();
     }

@@ -53,7 +53,7 @@ fn splash(transfer: Transfer) -> WorldParams {
 }
 
 fn run(params: WorldParams, steps: usize) -> State {
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     for _ in 0..steps {
         world.step().unwrap();
     }
@@ -79,7 +79,7 @@ fn any_number_of_threads_gives_the_same_splash() {
 fn a_splash_continued_from_a_saved_state_gives_the_same_bits() {
     for transfer in [Transfer::Apic, Transfer::Flip { pic: 0.05 }] {
         let whole = run(splash(transfer), 18);
-        let mut second = World::new(splash(transfer));
+        let mut second = World::new(splash(transfer)).unwrap();
         second.restore(run(splash(transfer), 9));
         for _ in 9..18 {
             second.step().unwrap();
@@ -91,7 +91,7 @@ fn a_splash_continued_from_a_saved_state_gives_the_same_bits() {
 /// Whatever comes in, goes out, or waits for room: no particle is lost or made up, in any step.
 #[test]
 fn every_particle_is_accounted_for() {
-    let mut world = World::new(splash(Transfer::Apic));
+    let mut world = World::new(splash(Transfer::Apic)).unwrap();
     let initial = particles(&world).len() as u64;
     for _ in 0..60 {
         let report = world.step().unwrap();
@@ -174,7 +174,7 @@ fn the_mirror_image_of_a_splash_is_the_splash_of_the_mirror_image() {
                 params.obstacles.push(fixed("ball", Shape::Sphere { radius: 0.2 }, DVec3::splat(0.5), DQuat::IDENTITY));
                 params
             };
-            let (mut world, mut other) = (World::new(scene()), World::new(scene()));
+            let (mut world, mut other) = (World::new(scene()).unwrap(), World::new(scene()).unwrap());
             let grid = world.params().grid;
             for _ in 0..3 {
                 world.step().unwrap();
@@ -217,7 +217,7 @@ fn flying_ball(transfer: Transfer, spin: f64) -> World {
     water.transfer = transfer;
     let centre = DVec3::new(0.45, 0.5, 0.5);
     water.initial[0].region = Region::Shape(Shape::Sphere { radius: 0.22 }, at(centre));
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     let mut state = world.state().clone();
     let turn = |x: DVec3| DVec3::new(0.4, 0.1, 0.05) + DVec3::Z.cross(x - centre) * spin;
     let FluidState::Water(water) = &mut state.fluid else { unreachable!() };

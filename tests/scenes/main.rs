@@ -74,7 +74,7 @@ fn run(path: &Path) -> Run {
         }
         scene = load(set);
     }
-    let mut world = World::new(scene.params.clone());
+    let mut world = World::new(scene.params.clone()).unwrap();
     let particles = world.state().fluid.water().map_or(0, |water| water.particles.len() as u64);
     let step = |_| world.step().unwrap_or_else(|error| panic!("{name}: {error}"));
     let reports = (0..STEPS).map(step).collect();
@@ -297,7 +297,7 @@ fn a_ball_of_water_falls_freely() {
 fn communicating_vessels_have_one_level() {
     let scene = &verification("communicating-vessels").scene;
     let (grid, each) = (scene.params.grid, volume_of_a_particle(scene));
-    let mut world = World::new(scene.params.clone());
+    let mut world = World::new(scene.params.clone()).unwrap();
     // Above the joint: the left vessel is 0.25 m wide, the right one 0.5 m.
     let level = |world: &World, side: fn(f64) -> bool, width: f64| {
         let positions = &world.state().fluid.water().unwrap().particles.position;

@@ -29,7 +29,7 @@ fn water_leaves_a_slot_with_the_speed_of_free_fall() {
     }
     let (shape, position) = block(DVec3::new(tank + 0.05, -1.0, -1.0), DVec3::new(2.0, 0.1, 1.0));
     params.fluid.water().drains.push(Drain { shape, pose: at(position), start: 0.0, end: 100.0 });
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     let (mut sum, mut count) = (0.0, 0.0);
     while world.state().time < 0.8 {
         world.step().unwrap();
@@ -68,7 +68,7 @@ fn a_jet_delivers_its_flow() {
             velocity: Some(velocity),
             rate: 0.0,
         });
-        let mut world = World::new(params);
+        let mut world = World::new(params).unwrap();
         // From when it has filled itself on.
         let mut emitted_until = |frame: u64| loop {
             let report = world.step().unwrap();
@@ -101,7 +101,7 @@ fn a_spring_raises_the_level() {
             velocity: None,
             rate,
         });
-        let mut world = World::new(params);
+        let mut world = World::new(params).unwrap();
         let first = world.step().unwrap();
         let mut last = first.clone();
         let end = 0.16 / rate;

@@ -28,7 +28,7 @@ fn a_sheet_of_water_slides_down_a_plate_as_if_there_were_no_friction() {
         params.fluid.water().initial = vec![Liquid { region: Region::Shape(sheet, pose), velocity: DVec3::ZERO }];
         params.pressure.params.tolerance = 1e-6;
         params.time = TimeParams { fps: 100.0, cfl: 1.0, max_dt: 1.0, min_dt: 1e-9 };
-        let mut world = World::new(params);
+        let mut world = World::new(params).unwrap();
         let mut slopes = Vec::new();
         while world.state().time < 0.25 {
             let report = world.step().unwrap();

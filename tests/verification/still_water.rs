@@ -84,7 +84,7 @@ fn water_with_an_oblique_surface_hardly_moves() {
 
 /// Five seconds of rest: speeds after the first `settled` seconds up to `most[0]` √(gH), volume within `most[1]`.
 fn check(container: Container, n: usize, direction: DVec3, transfer: Transfer, settled: f64, most: [f64; 2]) {
-    let mut world = World::new(container.params(n, direction, transfer));
+    let mut world = World::new(container.params(n, direction, transfer)).unwrap();
     let (mut fastest, mut drift) = (0.0f64, 0.0f64);
     while world.state().time < 5.0 {
         let report = world.step().unwrap();
@@ -130,7 +130,7 @@ fn communicating_vessels_come_to_the_same_level() {
         let divider = Shape::Box { size: DVec3::new(wall[1] - wall[0], 2.0, 3.0) };
         params.obstacles =
             vec![fixed("wall", divider, DVec3::new(0.5 * (wall[0] + wall[1]), 1.2, 0.0), DQuat::IDENTITY)];
-        let mut world = World::new(params);
+        let mut world = World::new(params).unwrap();
         let start = levels(&world, wall);
         assert!(start[0] - start[1] > 0.3, "{start:?}");
         let (mut sums, mut count) = ([0.0; 2], 0.0);
@@ -164,7 +164,7 @@ fn a_tank_with_a_bobbing_ball_keeps_its_volume() {
     };
     let motion = Motion::Keyframes((0..=20).map(key).collect());
     params.obstacles = vec![Obstacle { name: "ball".into(), shape: Shape::Sphere { radius: 0.2 }, motion }];
-    let mut world = World::new(params);
+    let mut world = World::new(params).unwrap();
     let mut drift = 0.0f64;
     while world.state().time < 20.0 {
         let report = world.step().unwrap();

@@ -3,7 +3,7 @@
 use crate::error::{BenchError, last_line};
 use crate::machine;
 use crate::problems::{Problem, Rhs};
-use bathtub_engine::solve::{PressureSolve, SolveParams};
+use bathtub_engine::solve::{Bodies, LowRank, PressureSolve, SolveParams};
 use bathtub_engine::world::PressureSolver;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -116,11 +116,12 @@ fn measure(problem: &Problem, runs: usize, peer: Option<&PathBuf>) -> Result<Vec
         for side in 0..2 {
             pressure.fill(0.0);
             let start = Instant::now();
-            let built = solve.build(PressureSolver::Multigrid, &problem.faces, &problem.extra);
+            let built = solve.build(PressureSolver::Multigrid, &problem.faces, &problem.extra, LowRank::default());
             let setup = start.elapsed().as_secs_f64();
             let start = Instant::now();
-            let solved =
-                built.and_then(|()| solve.iterate(PressureSolver::Multigrid, &vectors[side], &mut pressure, &params));
+            let solved = built.and_then(|()| {
+                solve.iterate(PressureSolver::Multigrid, Bodies::Free, &vectors[side], &mut pressure, &params)
+            });
             let info = solved.map_err(|source| BenchError::Solve { problem: problem.name.clone(), source })?;
             if round > 0 {
                 ours[side].push(Timing { setup, solve: start.elapsed().as_secs_f64(), iterations: info.iterations });

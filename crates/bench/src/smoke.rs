@@ -144,7 +144,7 @@ pub fn measure(n: usize, runs: usize, peer: Option<&Path>) -> Result<Row, BenchE
     for _ in 0..runs.max(1) {
         machine::reset_peak();
         let start = Instant::now();
-        let mut world = World::new(scene(n));
+        let mut world = World::new(scene(n)).expect("no bodies that could be wrong");
         setups.push(start.elapsed().as_secs_f64());
         for step in 0..WARM_UP + STEPS {
             let timing = timed_step(&mut world)?;

@@ -168,7 +168,7 @@ pub fn measure(case: &Case, runs: usize, peer: Option<&Path>) -> Result<Row, Ben
     for _ in 0..runs.max(1) {
         machine::reset_peak();
         let start = Instant::now();
-        let mut world = World::new(case.params.clone());
+        let mut world = World::new(case.params.clone()).expect("no bodies that could be wrong");
         setups.push(start.elapsed().as_secs_f64());
         let mut round: Vec<Timing> = Vec::new();
         while world.state().frame < case.frames as u64 {
@@ -247,7 +247,16 @@ mod tests {
     /// Eight particles in every cell whose parts lie in the water.
     #[test]
     fn the_scenes_hold_the_water_they_should() {
-        let particles = |case: Case| World::new(case.params).state().fluid.water().unwrap().particles.len();
+        let particles = |case: Case| {
+            World::new(case.params)
+                .expect("no bodies that could be wrong")
+                .state()
+                .fluid
+                .water()
+                .unwrap()
+                .particles
+                .len()
+        };
         assert_eq!(particles(dam_break(16)), 8 * 12 * 12 * 16);
         // 1 × 1 × 1.9 m less what the ball takes, which stands free of it.
         let [ours, wanted] = [particles(column_over_ball(32)) as f64, 8.0 * 1.9 * 16f64.powi(3)];

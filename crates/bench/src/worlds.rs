@@ -31,6 +31,8 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
             sources: Vec::new(),
         }),
         obstacles: Vec::new(),
+        bodies: Vec::new(),
+        joints: Vec::new(),
         pressure: PressureParams {
             solver: PressureSolver::Multigrid,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },
@@ -48,7 +50,7 @@ pub fn fixed(name: &str, shape: Shape, position: DVec3, rotation: DQuat) -> Obst
 /// A world whose velocity is `u` sampled at the face centres (m, m/s); sides keep their given values.
 pub fn with_velocity(params: WorldParams, u: impl Fn(DVec3) -> DVec3) -> World {
     let grid = params.grid;
-    let mut world = World::new(params);
+    let mut world = World::new(params).expect("no bodies that could be wrong");
     let mut state = world.state().clone();
     state.velocity = face_samples(&grid, u);
     world.restore(state);

@@ -11,10 +11,10 @@
 use std::f64::consts::TAU;
 
 /// Corners around the axis.
-const CORNERS: usize = 72;
+const CORNERS: usize = 96;
 
-/// Points on the half circle of the rim.
-const RIM: usize = 6;
+/// Steps along the half circle of the rim.
+const RIM: usize = 8;
 
 /// A vessel with straight walls.
 struct Vessel {
@@ -62,12 +62,17 @@ impl Vessel {
         // The middle of the rim; the walls lean outwards with the same slope inside and outside.
         let (middle, top) = (self.rim - half, self.height - half);
         let slope = (self.rim - self.foot) / top;
-        let mut points = vec![[self.foot, 0.0]];
+        let outer = |y: f64| self.rim - slope * (top - y);
+        let inner = |y: f64| outer(y) - self.wall;
+        // Rings where the walls' curved ends begin keep the shading of these ends off the walls.
+        let near_rim = top - self.wall;
+        let mut points = vec![[self.foot, 0.0], [outer(near_rim), near_rim]];
         points.extend((0..=RIM).map(|i| {
             let (sin, cos) = (0.5 * TAU * i as f64 / RIM as f64).sin_cos();
             [middle + half * cos, top + half * sin]
         }));
-        let inner = |y: f64| self.rim - self.wall - slope * (top - y);
+        let near_bottom = self.bottom + self.round + self.wall;
+        points.extend([near_rim, near_bottom].map(|y| [inner(y), y]));
         points.extend((0..=RIM).map(|i| {
             let (sin, cos) = (0.25 * TAU * i as f64 / RIM as f64).sin_cos();
             let y = self.bottom + self.round * (1.0 - sin);

@@ -1,11 +1,12 @@
 //! What one step did: a line of `stats.jsonl`.
 
-use crate::coupling::obstacles::BodyImpulse;
+use crate::coupling::immersed::BodyImpulse;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::smoke::{SmokeParams, SmokeState};
 use crate::fluid::water::{WaterParams, WaterState};
 use crate::fluid::{FluidParams, FluidState};
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
+use crate::solid::rigid::RigidEvent;
 use crate::world::{Coupled, World};
 use glam::{DQuat, DVec3};
 use rayon::prelude::*;
@@ -39,6 +40,9 @@ pub struct StepReport {
     pub regions: Vec<RegionReport>,
     /// What should be zero.
     pub ledger: Ledger,
+    /// What happened to bodies, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// Milliseconds of each stage, in order.
     pub stages: Vec<(String, f64)>,
 }
@@ -86,9 +90,9 @@ pub struct FluidReport {
 pub struct BodyReport {
     /// Name in the scene.
     pub name: String,
-    /// `static`, `scripted`, …
+    /// `static`, `scripted` or `free`.
     pub kind: String,
-    /// m.
+    /// Where it is, m; of a free body its centre of mass.
     pub position: DVec3,
     /// x, y, z, w.
     pub rotation: DQuat,
@@ -153,12 +157,12 @@ impl Stages {
 }
 
 /// Account for the step that led to the world's current state.
-pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
+pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidEvent>) -> StepReport {
     let (params, state, boundary) = (world.params(), world.state(), world.boundary());
     let grid = &params.grid;
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
-    let Coupled { projected, bodies, momentum_error, ms } = coupled;
+    let Coupled { projected, residual_flux, bodies, momentum_error, ms } = coupled;
     let (fluid, rho) = (fluid_totals(world), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
@@ -171,7 +175,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
         frame: state.frame,
         cfl: max_speed * dt / grid.dx,
         max_speed,
-        div_inf: projected.residual_flux / grid.dx,
+        div_inf: residual_flux / grid.dx,
         solver: SolverReport {
             name: format!("{:?}", params.pressure.solver).to_lowercase(),
             iterations: projected.info.iterations,
@@ -191,7 +195,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
             .into_iter()
             .map(|body| BodyReport {
                 name: body.name,
-                kind: if body.is_static { "static" } else { "scripted" }.to_string(),
+                kind: body.kind.to_string(),
                 position: body.pose.position,
                 rotation: body.pose.rotation,
                 velocity: body.velocity.linear,
@@ -202,6 +206,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled) -> StepReport {
             })
             .collect(),
         regions: regions.collect(),
+        events: events.iter().map(RigidEvent::to_string).collect(),
         stages: world.stages(),
     }
 }

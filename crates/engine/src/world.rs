@@ -1,14 +1,18 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
-use crate::coupling::obstacles::{BodyImpulse, Obstacles};
+use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
+use crate::coupling::rigid::RigidCoupling;
 use crate::fluid::boundary::{Boundary, Wall};
-use crate::fluid::projection::{Head, Projected, Projection};
+use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
-use crate::geometry::TriMesh;
+use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
+use crate::solid::rigid::{
+    Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room,
+};
 pub use crate::solve::PressureSolver;
 use crate::solve::{SolveError, SolveInfo, SolveParams};
 use glam::DVec3;
@@ -26,10 +30,30 @@ pub struct WorldParams {
     pub fluid: FluidParams,
     /// Static and scripted solids.
     pub obstacles: Vec<Obstacle>,
+    /// Solids that the fluid moves.
+    pub bodies: Vec<RigidBody>,
+    /// What holds them together or to the world.
+    pub joints: Vec<Joint>,
     /// The pressure solve.
     pub pressure: PressureParams,
     /// Steps and frames.
     pub time: TimeParams,
+}
+
+impl WorldParams {
+    /// The free bodies at the start, and what moves them.
+    pub fn rigids(&self) -> Result<(Rigids, RigidState), RigidError> {
+        let grid = &self.grid;
+        let room = Room {
+            bounds: Bounds { min: grid.origin, max: grid.upper() },
+            dx: grid.dx,
+            closed: self.walls.map(|sides| sides.map(|side| !matches!(side, Wall::Open))),
+            flat: Axis::ALL.map(|axis| grid.is_flat(axis)),
+            // Weight depends on the fluid: `World` adds it.
+            gravity: DVec3::ZERO,
+        };
+        Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
+    }
 }
 
 /// Which solver finds the pressure, and when it may stop.
@@ -71,6 +95,10 @@ pub struct State {
     pub pressure: CellField,
     /// What the fluid carries.
     pub fluid: FluidState,
+    /// Where the free bodies are and how they move.
+    pub bodies: RigidState,
+    /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
+    pub fluid_force: Vec<[DVec3; 2]>,
 }
 
 impl State {
@@ -98,7 +126,8 @@ pub struct World {
     state: State,
     /// The state being computed; its arrays and those of `state` change places every step.
     next: State,
-    obstacles: Obstacles,
+    rigids: Rigids,
+    immersed: Immersed,
     boundary: Boundary,
     fluid: Fluid,
     projection: Projection,
@@ -115,6 +144,14 @@ pub enum StepError {
         step: u64,
         /// What the solver said.
         source: SolveError,
+    },
+    /// The bodies could not be moved.
+    #[error("step {step}: {source}")]
+    Bodies {
+        /// Step number.
+        step: u64,
+        /// Why.
+        source: RigidError,
     },
     /// NaN or infinity.
     #[error("step {step}: a non-finite {quantity} appeared in {stage}")]
@@ -145,34 +182,62 @@ pub enum StepError {
 }
 
 impl World {
-    /// The fluid as it is at the start, nothing emitted yet.
-    pub fn new(params: WorldParams) -> Self {
+    /// The fluid as it is at the start, nothing emitted yet; bodies as their description says.
+    pub fn new(params: WorldParams) -> Result<Self, RigidError> {
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
-        let obstacles = Obstacles::new(&params.obstacles, &grid, first_dt, with_particles);
-        let boundary = obstacles.boundary(&grid, params.walls);
+        let (rigids, bodies) = params.rigids()?;
+        let place = |body: usize| place(&rigids, &bodies, body);
+        let immersed = Immersed::new(&params.obstacles, &params.bodies, place, &grid, first_dt, with_particles);
+        let mut boundary = immersed.boundary(&grid, params.walls);
         let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
         let mut fluid = Fluid::new(&params.fluid, &grid, &params.walls);
-        let keep_out = |from: DVec3, to: DVec3| obstacles.keep_out(&grid, from, to);
+        let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&grid, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
+        boundary.set_body_velocity(&grid, |body, at| rigids.velocity(&bodies, body as usize).at(at));
         boundary.impose(&mut velocity);
         if let Some(water) = content.water() {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
-            let step = obstacles.step(&grid, &boundary, 0.0, first_dt);
-            let head = Head { pressure: &pressure, gain: 0.0, dt: first_dt };
-            projection.set_liquid(&grid, &boundary, &water.distance, &head);
-            let solve = &params.pressure.params;
-            let _ = projection.project(&boundary, &[], solve, &mut velocity, &mut pressure);
+            let step = immersed.step(&grid, &boundary, 0.0, first_dt);
+            let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
+            projection.set_liquid(&grid, &boundary, &water.distance);
+            let coupling = RigidCoupling::new(&grid, params.fluid.rho(), &boundary, &immersed, (&rigids, &bodies));
+            let pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
+            let _ = projection.project(&boundary, liquid, &pushed, solve, &mut velocity, &mut pressure);
             extend(&step, &water.distance, &mut velocity);
             pressure.data.fill(0.0);
         }
-        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content };
+        let fluid_force = vec![[DVec3::ZERO; 2]; rigids.len()];
+        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies, fluid_force };
         let (next, clock) = (state.clone(), Stages::default());
-        Self { params, state, next, obstacles, boundary, fluid, projection, clock }
+        let mut world = Self { params, state, next, rigids, immersed, boundary, fluid, projection, clock };
+        world.find_first_forces(first_dt);
+        Ok(world)
+    }
+
+    /// What the fluid would do to the bodies in a first step of `dt` (s), contact apart: `predict` wants to know. Should the
+    /// solve fail, the first step will say so.
+    fn find_first_forces(&mut self, dt: f64) {
+        if self.rigids.is_empty() {
+            return;
+        }
+        self.next.clone_from(&self.state);
+        let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
+        self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
+        self.add_weight(dt);
+        if self.couple(dt).is_ok() {
+            self.state.fluid_force.clone_from(&self.next.fluid_force);
+        }
+        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body));
+    }
+
+    /// What was odd about the bodies at the start.
+    pub fn warnings(&self) -> &[RigidWarning] {
+        self.rigids.warnings()
     }
 
     /// What the run was started with.
@@ -214,11 +279,12 @@ impl World {
     /// Continue from a state of the same scene.
     pub fn restore(&mut self, state: State) {
         self.state = state;
+        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body));
     }
 
     /// The solids' surfaces in world space at the current time, with their names.
     pub fn surfaces(&self) -> Vec<(String, TriMesh)> {
-        self.obstacles.surfaces(self.state.time)
+        self.immersed.surfaces(self.state.time)
     }
 
     /// Advance by one step, at most to the next frame. After an error the state is the last good one.
@@ -227,12 +293,12 @@ impl World {
         rayon::scope(|_| {
             self.clock.restart();
             let dt = self.choose_dt()?;
-            self.move_solids(dt);
+            let events = self.move_solids(dt)?;
             self.advect(dt);
             self.predict(dt);
             let coupled = self.couple(dt)?;
             self.finish(dt)?;
-            self.accept(dt, coupled)
+            self.accept(dt, coupled, events)
         })
     }
 
@@ -257,66 +323,116 @@ impl World {
     }
 
     /// Put the solids where they are at the end of the step, and open or close the faces around them.
-    fn move_solids(&mut self, dt: f64) {
-        let grid = &self.params.grid;
-        if self.obstacles.advance(grid, self.state.time, dt) {
-            self.boundary = self.obstacles.boundary(grid, self.params.walls);
+    fn move_solids(&mut self, dt: f64) -> Result<Vec<RigidEvent>, StepError> {
+        let (grid, time, step) = (&self.params.grid, self.state.time, self.state.step + 1);
+        let bodies = &mut self.next.bodies;
+        bodies.clone_from(&self.state.bodies);
+        let events = self.rigids.advance(bodies, time, dt).map_err(|source| StepError::Bodies { step, source })?;
+        if self.immersed.advance(grid, time, dt, |body| place(&self.rigids, bodies, body)) {
+            self.boundary = self.immersed.boundary(grid, self.params.walls);
             self.projection.set_boundary(grid, &self.boundary);
             self.fluid.set_boundary(grid, &self.boundary);
         }
         self.clock.lap("solids");
+        Ok(events)
     }
 
     /// Carry the fluid along with the divergence-free velocity of the last step.
     fn advect(&mut self, dt: f64) {
-        let Self { params, state, next, obstacles, boundary, fluid, clock, .. } = self;
-        let step = obstacles.step(&params.grid, boundary, state.time, dt);
-        let keep_out = |from: DVec3, to: DVec3| obstacles.keep_out(&params.grid, from, to);
+        let Self { params, state, next, immersed, boundary, fluid, clock, .. } = self;
+        let step = immersed.step(&params.grid, boundary, state.time, dt);
+        let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&params.grid, from, to);
         let (now, next) = ((&state.velocity, &state.fluid), (&mut next.velocity, &mut next.fluid));
         fluid.advect(&step, &keep_out, now, next, clock);
     }
 
-    /// Everything but pressure: sources and forces → u*.
+    /// Everything but pressure: sources and forces → u*; gravity, contact and joints → v*.
     fn predict(&mut self, dt: f64) {
-        let step = self.obstacles.step(&self.params.grid, &self.boundary, self.state.time, dt);
+        let time = self.state.time;
+        let step = self.immersed.step(&self.params.grid, &self.boundary, time, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
+        self.add_weight(dt);
+        // Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
+        // thus stays there, and a bubble of cork is not taken for a bullet.
+        let forces: Vec<[DVec3; 2]> = self.state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
+        let bodies = &mut self.next.bodies;
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(bodies, body, push, twist);
+        }
+        self.rigids.predict(bodies, time + dt, dt);
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(bodies, body, -push, -twist);
+        }
         self.clock.lap("forces");
     }
 
-    /// The pressure that keeps every cell's volume: u* → u.
+    /// Weight of the bodies over a step of `dt`, s.
+    fn add_weight(&mut self, dt: f64) {
+        for body in 0..self.rigids.len() {
+            let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
+            let gain = self.params.fluid.body_gain(self.state.time, dt, self.params.fluid.rho() * volume / mass);
+            self.rigids.apply_impulse(&mut self.next.bodies, body, mass * gain, DVec3::ZERO);
+        }
+    }
+
+    /// The pressure that keeps every cell's volume, found together with what it does to the bodies: u*, v* → u, v.
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
         let PressureParams { params, strict, .. } = self.params.pressure;
         let number = self.state.step + 1;
-        let Self { state, next, boundary, projection, .. } = self;
-        let step = self.obstacles.step(&self.params.grid, boundary, state.time, dt);
+        let Self { state, next, rigids, immersed, boundary, projection, fluid, .. } = self;
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
         let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
-        boundary.impose(&mut next.velocity);
-        if let Some(water) = next.fluid.water() {
-            let head = Head { pressure: &next.pressure, gain: self.fluid.gain(&step).length(), dt };
-            projection.set_liquid(grid, boundary, &water.distance, &head);
+        let liquid = next.fluid.water().map(|water| &water.distance);
+        if let Some(distance) = liquid {
+            projection.set_liquid(grid, boundary, distance);
         }
-        let pushed = self.fluid.pushed(&step);
+        let coupling = RigidCoupling::new(grid, rho, boundary, immersed, (rigids, &next.bodies));
+        projection.set_bodies(coupling.low_rank());
+
+        let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
+        let pushed = |bodies: &RigidState| [sources.clone(), coupling.pushed(|n| rigids.velocity(bodies, n))].concat();
+        let impose = |boundary: &mut Boundary, bodies: &RigidState, velocity: &mut FaceField| {
+            boundary.set_body_velocity(grid, |n, at| rigids.velocity(bodies, n as usize).at(at));
+            boundary.impose(velocity);
+        };
+        impose(boundary, &next.bodies, &mut next.velocity);
         let projected = projection
-            .project(boundary, &pushed, &params, &mut next.velocity, &mut next.pressure)
+            .project(boundary, liquid, &pushed(&next.bodies), &params, &mut next.velocity, &mut next.pressure)
             .map_err(|source| StepError::Pressure { step: number, source })?;
         if strict && !projected.info.converged {
             let SolveInfo { iterations, residual, .. } = projected.info;
             let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
             return Err(StepError::Pressure { step: number, source });
         }
+        let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
+        next.fluid_force.fill([DVec3::ZERO; 2]);
+        for push in &pushes {
+            next.fluid_force[push.body] = [push.impulse / dt, push.torque_impulse / dt];
+            rigids.apply_impulse(&mut next.bodies, push.body, push.impulse, push.torque_impulse);
+            if let Some([linear, angular]) = push.reaction {
+                rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
+            }
+        }
+        impose(boundary, &next.bodies, &mut next.velocity);
+        let residual_flux = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);
+        immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");
-        let bodies = self.obstacles.impulses(grid, rho, &next.pressure);
+
+        let mut bodies = immersed.impulses(grid, rho, &next.pressure);
         let momentum_error = report::momentum_error(grid, rho, boundary, &next.pressure, &bodies);
+        for push in &pushes {
+            let body = &mut bodies[self.params.obstacles.len() + push.body];
+            (body.impulse, body.torque_impulse) = (push.impulse, push.torque_impulse);
+        }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { projected, bodies, momentum_error, ms })
+        Ok(Coupled { projected, residual_flux, bodies, momentum_error, ms })
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
     fn finish(&mut self, dt: f64) -> Result<(), StepError> {
-        let step = self.obstacles.step(&self.params.grid, &self.boundary, self.state.time, dt);
+        let step = self.immersed.step(&self.params.grid, &self.boundary, self.state.time, dt);
         let Self { next, projection, fluid, clock, .. } = self;
         fluid
             .finish(&step, projection, (&mut next.velocity, &mut next.fluid), clock)
@@ -324,7 +440,7 @@ impl World {
     }
 
     /// Check the new state, make it the current one, and account for it.
-    fn accept(&mut self, dt: f64, coupled: Coupled) -> Result<StepReport, StepError> {
+    fn accept(&mut self, dt: f64, coupled: Coupled, events: Vec<RigidEvent>) -> Result<StepReport, StepError> {
         let (params, state, next) = (&self.params, &self.state, &mut self.next);
         next.step = state.step + 1;
         let frame_end = (state.frame + 1) as f64 / params.time.fps;
@@ -335,13 +451,13 @@ impl World {
             return Err(StepError::NonFinite { step: next.step, stage: "the step", quantity });
         }
         std::mem::swap(&mut self.state, &mut self.next);
-        Ok(report::build(self, dt, coupled))
+        Ok(report::build(self, dt, coupled, events))
     }
 
     /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
     fn fastest(&self) -> (f64, [usize; 3]) {
         let Self { params, state, .. } = self;
-        let solids = self.obstacles.speed(state.time, params.time.max_dt.min(1.0 / params.time.fps));
+        let solids = self.immersed.speed(state.time, params.time.max_dt.min(1.0 / params.time.fps));
         let mut found = (solids.max(self.fluid.source_speed()), [0; 3]);
         if let Some(water) = state.fluid.water() {
             // What moves are the particles; a face may be faster, where a solid leaves it open by a slit.
@@ -370,7 +486,15 @@ impl World {
 /// What the coupled solve hands to the report.
 pub(crate) struct Coupled {
     pub projected: Projected,
+    /// Largest |D u − pushed| left in a cell, m/s.
+    pub residual_flux: f64,
     pub bodies: Vec<BodyImpulse>,
     pub momentum_error: f64,
     pub ms: f64,
+}
+
+/// Where a free body is and how it moves.
+fn place(rigids: &Rigids, state: &RigidState, body: usize) -> Place {
+    let is_there = state.bodies[body].active;
+    Place { pose: rigids.pose(state, body), velocity: rigids.velocity(state, body), is_there }
 }

@@ -3,7 +3,7 @@
 use crate::assets::MeshAsset;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry};
+use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry, Spin};
 use crate::placement::{bounds, check_meets_domain};
 use bathtub_engine::geometry::{MeshFormat, Pose, Shape, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
@@ -60,7 +60,7 @@ impl Meshes {
     }
 }
 
-/// About how many triangles the engine will make of the scene's obstacles with cells of edge `dx`, m.
+/// About how many triangles the engine will make of the scene's solids with cells of edge `dx`, m.
 pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
     let of_shape = |shape: &ShapeEntry| match shape {
         ShapeEntry::Box { .. } => 12.0,
@@ -70,53 +70,73 @@ pub fn triangles(file: &SceneFile, meshes: &Meshes, dx: f64) -> f64 {
         ShapeEntry::Torus { major, minor } => 2.0 * (TAU * major / dx) * (TAU * minor / dx),
         ShapeEntry::Mesh(mesh) => meshes.surface(&mesh.path).map_or(0.0, |s| s.triangles.len() as f64),
     };
-    file.obstacle.iter().map(|o| of_shape(&o.shape) * o.at.len().max(1) as f64).fold(0.0, |sum, n| sum + n)
+    let obstacles = file.obstacle.iter().map(|o| (&o.shape, o.at.len()));
+    let solids = obstacles.chain(file.body.iter().map(|b| (&b.shape, b.at.len())));
+    solids.map(|(shape, copies)| of_shape(shape) * copies.max(1) as f64).fold(0.0, |sum, n| sum + n)
 }
 
-/// The scene's obstacles, copies included.
+/// Refuse more solids than anyone can mean.
+pub fn check_count(document: &Document, file: &SceneFile) -> Result<(), SceneError> {
+    let count = |copies: &[[f64; 3]]| copies.len().max(1);
+    let obstacles: usize = file.obstacle.iter().map(|o| count(&o.at)).sum();
+    let bodies: usize = file.body.iter().map(|b| count(&b.at)).sum();
+    if obstacles + bodies <= MAX_BODIES {
+        return Ok(());
+    }
+    let message = format!("{} bodies are too many (limit {MAX_BODIES})", obstacles + bodies);
+    Err(document.error_at(ErrorKind::Resource, if bodies > obstacles { "body" } else { "obstacle" }, message))
+}
+
+/// The scene's obstacles, copies included; their names go into `names`.
 pub fn obstacles(
     document: &Document,
     file: &SceneFile,
     meshes: &Meshes,
     grid: &Grid,
+    names: &mut BTreeSet<String>,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Obstacle>, SceneError> {
-    let count: usize = file.obstacle.iter().map(|o| o.at.len().max(1)).sum();
-    if count > MAX_BODIES {
-        let message = format!("{count} bodies are too many (limit {MAX_BODIES})");
-        return Err(document.error_at(ErrorKind::Resource, "obstacle", message));
-    }
-    let mut names = BTreeSet::new();
     let mut obstacles = Vec::new();
     for (i, entry) in file.obstacle.iter().enumerate() {
         let key = format!("obstacle.{i}");
-        let base = entry.name.clone().unwrap_or_default();
         let shape = shape(document, &key, &entry.shape, meshes)?;
         let motion = motion(document, &key, entry)?;
-        let copies: Vec<(String, DVec3)> = match &entry.at[..] {
-            [] => vec![(base, DVec3::ZERO)],
-            at => at.iter().enumerate().map(|(n, offset)| (format!("{base}-{n}"), DVec3::from(*offset))).collect(),
-        };
-        for (name, offset) in copies {
-            if !names.insert(name.clone()) {
-                let message = format!("the name \"{name}\" is taken; every obstacle needs its own");
-                return Err(document.error_at(ErrorKind::Scene, &format!("{key}.name"), message));
-            }
+        for (name, offset) in copies(&entry.name, &entry.at) {
+            take_name(document, &key, &name, names)?;
             let motion = shifted(&motion, offset);
             let start = motion.pose(0.0);
             check_meets_domain(document, &key, &name, &shape, &start, grid)?;
-            let [lo, hi] = bounds(&shape, &start);
-            let thin = Axis::ALL.into_iter().any(|a| !grid.is_flat(a) && (hi - lo)[a.index()] < grid.dx);
-            if thin {
-                let dx = grid.dx;
-                warnings.push(format!(
-                    "{key} \"{name}\" is thinner than a cell ({dx:.3e} m): the flow around it is not resolved"
-                ));
-            }
+            warnings.extend(too_thin(&key, &name, &shape, &start, grid));
             obstacles.push(Obstacle { name, shape: shape.clone(), motion });
         }
     }
     Ok(obstacles)
+}
+
+/// Name and offset, m, of each copy of a solid.
+pub fn copies(name: &Option<String>, at: &[[f64; 3]]) -> Vec<(String, DVec3)> {
+    let base = name.as_deref().unwrap_or_default();
+    match at {
+        [] => vec![(base.to_owned(), DVec3::ZERO)],
+        at => at.iter().enumerate().map(|(n, offset)| (format!("{base}-{n}"), DVec3::from(*offset))).collect(),
+    }
+}
+
+/// Add a name to those that are taken.
+pub fn take_name(document: &Document, key: &str, name: &str, names: &mut BTreeSet<String>) -> Result<(), SceneError> {
+    if names.insert(name.to_owned()) {
+        return Ok(());
+    }
+    let message = format!("the name \"{name}\" is taken; every obstacle and every body needs its own");
+    Err(document.error_at(ErrorKind::Scene, &format!("{key}.name"), message))
+}
+
+/// A warning about a solid that the grid cannot see.
+pub fn too_thin(key: &str, name: &str, shape: &Shape, pose: &Pose, grid: &Grid) -> Option<String> {
+    let ([lo, hi], dx) = (bounds(shape, pose), grid.dx);
+    let thin = Axis::ALL.into_iter().any(|a| !grid.is_flat(a) && (hi - lo)[a.index()] < dx);
+    let told = || format!("{key} \"{name}\" is thinner than a cell ({dx:.3e} m): the flow around it is not resolved");
+    thin.then(told)
 }
 
 /// The shape that `entry` means.
@@ -174,12 +194,7 @@ fn motion(document: &Document, key: &str, entry: &ObstacleEntry) -> Result<Motio
     if entry.velocity.is_none() && entry.spin.is_none() {
         return Ok(Motion::Static(start));
     }
-    let angular_velocity = match entry.spin {
-        None => DVec3::ZERO,
-        Some(spin) => {
-            unit_axis(document, &format!("{key}.spin.axis"), spin.axis)? * spin.degrees_per_second.to_radians()
-        }
-    };
+    let angular_velocity = spin(document, key, entry.spin)?;
     Ok(Motion::Steady { start, velocity: DVec3::from(entry.velocity.unwrap_or_default()), angular_velocity })
 }
 
@@ -188,6 +203,12 @@ pub fn rotation(document: &Document, key: &str, entry: Option<Rotation>) -> Resu
     let Some(rotation) = entry else { return Ok(DQuat::IDENTITY) };
     let axis = unit_axis(document, &format!("{key}.rotation.axis"), rotation.axis)?;
     Ok(DQuat::from_axis_angle(axis, rotation.degrees.to_radians()))
+}
+
+/// The angular velocity that `entry` means, rad/s.
+pub fn spin(document: &Document, key: &str, entry: Option<Spin>) -> Result<DVec3, SceneError> {
+    let Some(spin) = entry else { return Ok(DVec3::ZERO) };
+    Ok(unit_axis(document, &format!("{key}.spin.axis"), spin.axis)? * spin.degrees_per_second.to_radians())
 }
 
 fn unit_axis(document: &Document, key: &str, axis: [f64; 3]) -> Result<DVec3, SceneError> {

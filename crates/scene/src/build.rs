@@ -11,14 +11,15 @@ use crate::file::{SceneFile, SolverName, WallEntry};
 use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
 use crate::water::{Filling, Setting};
-use crate::{hash, overrides, schema, smoke, water};
+use crate::{hash, overrides, rigid, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
-use bathtub_output::render::RenderSettings;
+use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A scene that passed every check.
@@ -30,7 +31,7 @@ pub struct Scene {
     pub file: SceneFile,
     /// What starts the engine.
     pub params: WorldParams,
-    /// How to draw it, with a colour for each of `params.obstacles`.
+    /// How to draw it, with a colour and a look for each of `params.obstacles` and `params.bodies`.
     pub render: RenderSettings,
     /// The mesh files, each once.
     pub meshes: Vec<MeshAsset>,
@@ -78,12 +79,16 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     check_memory(&document, &file, contents, options)?;
     let walls = walls(&document, &file, &grid)?;
     let mut warnings = meshes.warnings.clone();
-    let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut warnings)?;
+    bodies::check_count(&document, &file)?;
+    let mut names = BTreeSet::new();
+    let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
+    let free = rigid::bodies(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
+    let joints = rigid::joints(&document, &file, &free)?;
     let render = render(&document, &file)?;
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
         Some(_) => {
-            let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles };
+            let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles, bodies: &free };
             let (water, filling) = water::params(&document, &file, &meshes, &setting, &mut warnings)?;
             let each = water.particle_volume(&grid);
             contents.particles = filling.most / each;
@@ -92,7 +97,9 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     };
     let memory = check_memory(&document, &file, contents, options)?;
     let pressure = pressure(&file);
-    let params = WorldParams { grid, walls, fluid, obstacles, pressure, time: time(&document, &file)? };
+    let time = time(&document, &file)?;
+    let params = WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, pressure, time };
+    warnings.extend(rigid::check(&document, &file, &params)?);
     let hash = hash::hash(&file, &meshes.assets);
     let name = file.scene.name.clone().unwrap_or_default();
     Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, filling, hash })
@@ -148,7 +155,8 @@ fn check_memory(
     let (key, message) = if !fits(Contents::default()) {
         ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells"))
     } else if !fits(Contents { particles: 0.0, triangles }) {
-        ("obstacle", format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies"))
+        let key = if file.obstacle.is_empty() { "body" } else { "obstacle" };
+        (key, format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies"))
     } else {
         ("water.particles", format!("{particles:.1e} particles need {needs}; use fewer of them, or fewer cells"))
     };
@@ -223,7 +231,7 @@ fn time(document: &Document, file: &SceneFile) -> Result<TimeParams, SceneError>
     Ok(TimeParams { fps: time.fps, cfl: time.cfl, max_dt, min_dt })
 }
 
-/// The picture's settings, with one colour for each body.
+/// The picture's settings, with one colour and one look for each solid.
 fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, SceneError> {
     let mut render = file.render.clone();
     for (key, direction) in [
@@ -240,10 +248,20 @@ fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, Scene
         return Err(document.error_at(ErrorKind::Scene, "render.camera.at", message));
     }
     let mut palette = file.render.solids.iter().cycle();
-    let bodies = file.obstacle.iter().flat_map(|o| std::iter::repeat_n(o.colour, o.at.len().max(1)));
-    let colours: Vec<[f32; 3]> = bodies.zip(&mut palette).map(|(own, next)| own.unwrap_or(*next)).collect();
+    let obstacles = file.obstacle.iter().map(|o| (o.colour, o.look, o.at.len()));
+    let solids = obstacles.chain(file.body.iter().map(|b| (b.colour, None, b.at.len())));
+    let own = solids.flat_map(|(colour, look, copies)| std::iter::repeat_n((colour, look), copies.max(1)));
+    let (colours, looks): (Vec<[f32; 3]>, Vec<SolidLook>) = own
+        .zip(&mut palette)
+        .map(|((colour, look), next)| {
+            let look = look.unwrap_or_default();
+            let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
+            (colour.unwrap_or(default), look)
+        })
+        .unzip();
     if !colours.is_empty() {
         render.solids = colours;
     }
+    render.looks = looks;
     Ok(render)
 }

@@ -45,6 +45,9 @@ pub fn fill(document: &Document, file: &mut SceneFile, path: &Path) -> Result<()
             obstacle.position.get_or_insert([0.0; 3]);
         }
     }
+    for (i, body) in file.body.iter_mut().enumerate() {
+        name_entry(document, "body", i, &mut body.name)?;
+    }
     Ok(())
 }
 
@@ -124,7 +127,7 @@ fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneErro
 /// Entries without a name get their number.
 fn name_entry(document: &Document, kind: &str, i: usize, name: &mut Option<String>) -> Result<(), SceneError> {
     let name = name.get_or_insert_with(|| format!("{kind}-{i}"));
-    if kind == "obstacle" && FLUID_FILES.contains(&name.as_str()) {
+    if ["obstacle", "body"].contains(&kind) && FLUID_FILES.contains(&name.as_str()) {
         let message = format!("\"{name}\" is what files of the fluid are called; choose another name");
         return Err(document.error_at(ErrorKind::Scene, &format!("{kind}.{i}.name"), message));
     }

@@ -7,14 +7,15 @@ use bathtub_output::render::RenderSettings;
 /// BLAKE3 of everything in an effective scene that the states depend on, mesh files by their content.
 ///
 /// Left out: the scene's name and description, `time.frames` (a run may be made longer), `[output]`, `[render]` and
-/// colours.
+/// colours and looks.
 pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     let mut scene = effective.clone();
     scene.scene = SceneSection { gravity: scene.scene.gravity, seed: scene.scene.seed, ..SceneSection::default() };
     scene.time.frames = 0;
     scene.output = OutputSection::default();
     scene.render = RenderSettings::default();
-    scene.obstacle.iter_mut().for_each(|o| o.colour = None);
+    scene.obstacle.iter_mut().for_each(|o| (o.colour, o.look) = (None, None));
+    scene.body.iter_mut().for_each(|b| b.colour = None);
     for (_, shape) in scene.shapes_mut() {
         if let ShapeEntry::Mesh(file) = shape
             && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)

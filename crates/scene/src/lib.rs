@@ -24,6 +24,7 @@ mod overrides;
 mod placement;
 mod reference;
 mod regions;
+mod rigid;
 mod schema;
 mod smoke;
 mod water;

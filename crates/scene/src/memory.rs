@@ -7,8 +7,8 @@ use std::fs::read_to_string;
 /// on 96³ and 128³ cells: within 10 % for every combination of the parts below.
 const BYTES_PER_CELL: f64 = 350.0;
 
-/// More per cell where there are obstacles: cut cells and distances.
-const BYTES_PER_CELL_OF_OBSTACLES: f64 = 30.0;
+/// More per cell where there are solids: cut cells and distances.
+const BYTES_PER_CELL_OF_SOLIDS: f64 = 30.0;
 
 /// More per cell with vorticity confinement: the vorticity.
 const BYTES_PER_CELL_OF_CONFINEMENT: f64 = 40.0;
@@ -32,7 +32,7 @@ const FIXED_BYTES: f64 = 20e6;
 /// What a scene holds besides cells; floating-point numbers because it may be more than any integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Contents {
-    /// Triangles of all bodies; curved shapes are divided into triangles of about a cell's size.
+    /// Triangles of all solids; curved shapes are divided into triangles of about a cell's size.
     pub triangles: f64,
     /// Particles of water, when they are most.
     pub particles: f64,
@@ -53,8 +53,8 @@ impl Memory {
         let cells: f64 = file.grid.cells.iter().map(|&n| n as f64).product();
         let is_water = file.water.is_some() || !file.liquid.is_empty();
         let mut per_cell = if is_water { BYTES_PER_CELL_OF_WATER } else { BYTES_PER_CELL };
-        if !file.obstacle.is_empty() {
-            per_cell += BYTES_PER_CELL_OF_OBSTACLES;
+        if !file.obstacle.is_empty() || !file.body.is_empty() {
+            per_cell += BYTES_PER_CELL_OF_SOLIDS;
         }
         if file.smoke.as_ref().is_some_and(|smoke| smoke.confinement > 0.0) {
             per_cell += BYTES_PER_CELL_OF_CONFINEMENT;

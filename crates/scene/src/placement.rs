@@ -53,6 +53,18 @@ fn meets_domain(grid: &Grid, [lo, hi]: [DVec3; 2]) -> bool {
     lo.cmplt(grid.upper()).all() && hi.cmpgt(grid.origin).all()
 }
 
+/// The velocity that was typed; along a flat axis nothing moves.
+pub fn velocity(document: &Document, key: &str, velocity: [f64; 3], grid: &Grid) -> Result<DVec3, SceneError> {
+    match Axis::ALL.into_iter().find(|&axis| grid.is_flat(axis) && velocity[axis.index()] != 0.0) {
+        None => Ok(DVec3::from(velocity)),
+        Some(axis) => {
+            let along = velocity[axis.index()];
+            let message = format!("{along:?} m/s along an axis one cell thick, along which nothing moves; write 0");
+            Err(document.error_at(ErrorKind::Scene, &format!("{key}.{}", axis.index()), message))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

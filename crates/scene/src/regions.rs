@@ -7,7 +7,7 @@ use crate::file::{Rotation, ShapeEntry};
 use crate::placement::{bounds, check_meets_domain};
 use bathtub_engine::geometry::{Pose, Shape, SignedDistance};
 use bathtub_engine::grid::{Axis, Grid};
-use bathtub_engine::solid::Obstacle;
+use bathtub_engine::solid::{Obstacle, RigidBody};
 use glam::DVec3;
 use std::collections::BTreeSet;
 
@@ -27,10 +27,16 @@ impl Region {
         Self { distance: SignedDistance::new(shape), pose: *pose, bounds: bounds(shape, pose) }
     }
 
-    /// Where solids are at the start; only those that stay there, or all of them.
-    pub fn of_obstacles(obstacles: &[Obstacle], with_moving: bool) -> Vec<Self> {
-        let chosen = obstacles.iter().filter(|o| with_moving || o.motion.is_static());
-        chosen.map(|o| Self::new(&o.shape, &o.motion.pose(0.0))).collect()
+    /// Where solids are at the start.
+    pub fn of_solids(obstacles: &[Obstacle], bodies: &[RigidBody]) -> Vec<Self> {
+        let obstacles = obstacles.iter().map(|o| Self::new(&o.shape, &o.motion.pose(0.0)));
+        obstacles.chain(bodies.iter().map(|b| Self::new(&b.shape, &b.pose))).collect()
+    }
+
+    /// Where solids are for good.
+    pub fn of_static(obstacles: &[Obstacle]) -> Vec<Self> {
+        let still = obstacles.iter().filter(|o| o.motion.is_static());
+        still.map(|o| Self::new(&o.shape, &o.motion.pose(0.0))).collect()
     }
 
     pub fn contains(&self, point: DVec3) -> bool {

@@ -241,7 +241,7 @@ fn expected(wanted: &str, node: &Node) -> String {
 }
 
 /// The nearest name, and the list of them all where even that is far.
-fn suggest(wrong: &str, names: &[&str], list: &str) -> String {
+pub fn suggest(wrong: &str, names: &[&str], list: &str) -> String {
     match names.iter().map(|name| (distance(wrong, name), *name)).min() {
         Some((d, name)) if d <= 1 + wrong.chars().count() / 3 => format!("; did you mean `{name}`?"),
         Some((_, name)) => format!("; nearest is `{name}`, {list} `{}`", names.join("`, `")),

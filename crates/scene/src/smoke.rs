@@ -58,7 +58,7 @@ fn sources(
     obstacles: &[Obstacle],
 ) -> Result<Vec<Source>, SceneError> {
     check_unique(document, "source", file.source.iter().map(|s| &s.name))?;
-    let still = Region::of_obstacles(obstacles, false);
+    let still = Region::of_static(obstacles);
     let mut sources = Vec::new();
     for (i, entry) in file.source.iter().enumerate() {
         let key = format!("source.{i}");

@@ -4,6 +4,7 @@ use crate::bodies::Meshes;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
 use crate::file::{LiquidEntry, SceneFile, TransferName, WaterSection};
+use crate::placement::velocity;
 use crate::regions::{Place, Region, Samples, check_unique, end_of};
 use crate::smoke::trace;
 use bathtub_engine::fluid::Shake;
@@ -11,7 +12,7 @@ use bathtub_engine::fluid::advect::Advection;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::fluid::water::{self as engine, Drain, Liquid, Transfer, WaterParams, WaterSource};
 use bathtub_engine::grid::{Axis, Grid};
-use bathtub_engine::solid::Obstacle;
+use bathtub_engine::solid::{Obstacle, RigidBody};
 use glam::DVec3;
 
 /// Part of the grid's velocity that FLIP mixes in unless told otherwise.
@@ -34,6 +35,8 @@ pub struct Setting<'a> {
     pub walls: &'a [[Wall; 2]; 3],
     /// The solids in it.
     pub obstacles: &'a [Obstacle],
+    /// Those that are free to move.
+    pub bodies: &'a [RigidBody],
 }
 
 /// Particles along each axis that is not flat, unless the scene says otherwise.
@@ -85,7 +88,7 @@ fn liquids(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Liquid>, SceneError> {
     check_unique(document, "liquid", file.liquid.iter().map(|l| &l.name))?;
-    let solids = Region::of_obstacles(setting.obstacles, true);
+    let solids = Region::of_solids(setting.obstacles, setting.bodies);
     let mut liquids = Vec::new();
     for (i, entry) in file.liquid.iter().enumerate() {
         let (key, grid) = (format!("liquid.{i}"), setting.grid);
@@ -155,7 +158,7 @@ fn sources(
     setting: &Setting,
 ) -> Result<Vec<WaterSource>, SceneError> {
     check_unique(document, "source", file.source.iter().map(|s| &s.name))?;
-    let still = Region::of_obstacles(setting.obstacles, false);
+    let still = Region::of_static(setting.obstacles);
     let mut sources = Vec::new();
     for (i, entry) in file.source.iter().enumerate() {
         let (key, grid) = (format!("source.{i}"), setting.grid);
@@ -189,7 +192,7 @@ fn sources(
 
 fn drains(document: &Document, file: &SceneFile, meshes: &Meshes, setting: &Setting) -> Result<Vec<Drain>, SceneError> {
     check_unique(document, "drain", file.drain.iter().map(|d| &d.name))?;
-    let still = Region::of_obstacles(setting.obstacles, false);
+    let still = Region::of_static(setting.obstacles);
     let mut drains = Vec::new();
     for (i, entry) in file.drain.iter().enumerate() {
         let key = format!("drain.{i}");
@@ -202,18 +205,6 @@ fn drains(document: &Document, file: &SceneFile, meshes: &Meshes, setting: &Sett
         drains.push(Drain { shape, pose, start: entry.start, end });
     }
     Ok(drains)
-}
-
-/// Along a flat axis nothing moves.
-fn velocity(document: &Document, key: &str, velocity: [f64; 3], grid: &Grid) -> Result<DVec3, SceneError> {
-    match Axis::ALL.into_iter().find(|&axis| grid.is_flat(axis) && velocity[axis.index()] != 0.0) {
-        None => Ok(DVec3::from(velocity)),
-        Some(axis) => {
-            let along = velocity[axis.index()];
-            let message = format!("{along:?} m/s along an axis one cell thick, along which nothing moves; write 0");
-            Err(document.error_at(ErrorKind::Scene, &format!("{key}.{}", axis.index()), message))
-        }
-    }
 }
 
 /// Refuse a region without room for a particle.
@@ -248,8 +239,8 @@ fn check_filling(
     setting: &Setting,
     warnings: &mut Vec<String>,
 ) -> Result<Filling, SceneError> {
-    let Setting { grid, walls, obstacles } = *setting;
-    let solids = Region::of_obstacles(obstacles, true);
+    let Setting { grid, walls, obstacles, bodies } = *setting;
+    let solids = Region::of_solids(obstacles, bodies);
     let liquids: Vec<Body> = params.initial.iter().map(Body::new).collect();
     let samples = Samples::new(grid, 1, [grid.origin, grid.upper()]);
     let (mut wet, mut open) = (0.0, 0.0);

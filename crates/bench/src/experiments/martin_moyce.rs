@@ -101,7 +101,7 @@ pub struct Agreement {
 
 /// Let the column go, with `cells` along its width.
 pub fn collapse(transfer: Transfer, cells: usize) -> Result<Collapse, StepError> {
-    let mut world = World::new(tank(transfer, cells));
+    let mut world = World::new(tank(transfer, cells)).expect("no bodies that could be wrong");
     let mut collapse = Collapse { front: Vec::new(), stills: Vec::new() };
     collapse.record(&world);
     while world.state().frame < FRAMES {
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn the_column_stands_where_it_should() {
-        let world = World::new(tank(Transfer::Apic, 8));
+        let world = World::new(tank(Transfer::Apic, 8)).expect("no bodies that could be wrong");
         let particles = &world.state().fluid.water().unwrap().particles;
         assert_eq!(particles.len(), 9 * 8 * 16);
         let far = particles.position.iter().fold(DVec3::ZERO, |far, p| far.max(*p));

@@ -64,7 +64,7 @@ pub fn run(params: WorldParams, seconds: f64, mut tell: impl FnMut(f64, f64)) ->
     let rho = params.fluid.rho();
     let solids: Vec<(SignedDistance, Pose)> =
         params.obstacles.iter().map(|o| (SignedDistance::new(&o.shape), o.motion.pose(0.0))).collect();
-    let mut world = World::new(params);
+    let mut world = World::new(params).expect("no bodies that could be wrong");
     let mut course = Course { drift: Vec::new(), deepest: 0.0, fastest: 0.0 };
     while world.state().time < seconds {
         let report = world.step()?;

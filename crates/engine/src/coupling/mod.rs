@@ -1,3 +1,4 @@
 //! Where fluids and solids meet; the only modules that know both.
 
-pub mod obstacles;
+pub mod immersed;
+pub mod rigid;

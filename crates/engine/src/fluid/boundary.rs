@@ -89,15 +89,18 @@ pub struct GivenFace {
     pub index: usize,
     /// Normal velocity, m/s.
     pub velocity: f64,
+    /// The free body that all but closes the face, if one does: the velocity is its.
+    pub body: Option<u32>,
 }
 
 impl Boundary {
-    /// Combine the domain's sides with the solids, if any; `solid_velocity` (m/s) is asked for at points on them.
+    /// Combine the domain's sides with the solids, if any; `solid_velocity` (m/s) is asked for at points on them, and for the
+    /// number of the free body that the point is on, if any: its velocity is not known yet.
     pub fn new(
         grid: &Grid,
         walls: [[Wall; 2]; 3],
         solids: Option<Solids>,
-        solid_velocity: impl Fn(DVec3) -> DVec3 + Sync,
+        solid_velocity: impl Fn(DVec3) -> (DVec3, Option<u32>) + Sync,
     ) -> Self {
         let has_solids = solids.is_some();
         let (cells, distance) = match solids {
@@ -117,14 +120,17 @@ impl Boundary {
                     last if last == grid.dims[a] => Some(walls[a][1]),
                     _ => None,
                 };
-                let velocity = match wall {
+                let (velocity, body) = match wall {
                     _ if open <= 0.0 => return false,
-                    Some(Wall::Closed) => 0.0,
-                    Some(Wall::Inflow { velocity, .. }) => velocity[a],
-                    _ if open < LEAST_OPEN => solid_velocity(grid.face_centre(axis, at))[a],
+                    Some(Wall::Closed) => (0.0, None),
+                    Some(Wall::Inflow { velocity, .. }) => (velocity[a], None),
+                    _ if open < LEAST_OPEN => {
+                        let (velocity, body) = solid_velocity(grid.face_centre(axis, at));
+                        (velocity[a], body)
+                    }
                     _ => return true,
                 };
-                given.push(GivenFace { axis, index, velocity });
+                given.push(GivenFace { axis, index, velocity, body });
                 false
             };
             let free: Vec<bool> = cells.open.axes[a].iter().enumerate().map(is_free).collect();
@@ -162,6 +168,16 @@ impl Boundary {
             distance,
             face_extension,
             cell_extension,
+        }
+    }
+
+    /// Give the faces that free bodies all but close the velocity (m/s) of these at their centres.
+    pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(u32, DVec3) -> DVec3) {
+        for face in &mut self.given {
+            if let Some(body) = face.body {
+                let at = unravel(grid.face_dims(face.axis), face.index);
+                face.velocity = velocity(body, grid.face_centre(face.axis, at))[face.axis.index()];
+            }
         }
     }
 

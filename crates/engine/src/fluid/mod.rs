@@ -66,6 +66,18 @@ impl FluidParams {
         }
     }
 
+    /// Velocity that a free body gains over a step from `time` to `time + dt` (s) by itself, m/s; `displaced` is the mass of the
+    /// fluid in its place ÷ its own.
+    ///
+    /// Smoke is computed without the weight of the air and the pressure that carries it: what that pressure does to a body
+    /// is taken off its weight here.
+    pub fn body_gain(&self, time: f64, dt: f64, displaced: f64) -> DVec3 {
+        match self {
+            Self::Smoke(smoke) => dt * (smoke.acceleration + (1.0 - displaced) * smoke.gravity),
+            Self::Water(water) => water.gain(time, dt),
+        }
+    }
+
     /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
     pub fn free_fall(&self) -> f64 {
         match self {
@@ -184,14 +196,6 @@ impl Fluid {
             }
             (Self::Water(fluid), FluidState::Water(water)) => fluid.finish(step, projection, (velocity, water), clock),
             _ => unreachable!("{ONE_KIND}"),
-        }
-    }
-
-    /// Velocity that gravity and shaking add to what is free in this step, m/s; not known of smoke.
-    pub fn gain(&self, step: &Step) -> DVec3 {
-        match self {
-            Self::Smoke(_) => DVec3::ZERO,
-            Self::Water(fluid) => fluid.gain(step),
         }
     }
 

@@ -7,25 +7,13 @@
 //! A liquid ends at its surface, where p = 0: between a cell centre inside and one outside the surface lies at the
 //! fraction θ = φ_in/(φ_in − φ_out) of the way, and the gradient there is −p_in/θ, which is exact for a linear pressure
 //! (the ghost-fluid method of Gibou et al. 2002, second order; row A13).
-//!
-//! The surface moves on while the pressure acts. Where it moves by Δt·u away from what lies below, water gains the head
-//! of that, and p at the old place of the surface is not 0 but
-//!
-//! ```text
-//! p_s = α (u_f − w),   α ~ Δt/dx·(how p grows inwards, per cell),   hence   u_f = w + θ/(θ + α)·(u* − w) + p_in/(θ + α).
-//! ```
-//!
-//! w is the velocity of the cell below as the pressure before would leave it. Water at rest is as it was, and so is what
-//! moves as a whole or falls freely (p = 0); waves are damped, the more the less the cell below takes part in them:
-//! little those which the grid and the steps resolve, much those that tremble from cell to cell. Where the surface lies
-//! is told by particles, whose noise would drive these on and on.
 
 use super::boundary::Boundary;
 use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
-use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
-use crate::solve::{ClosedRegion, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
+use crate::grid::{Axis, CellField, FaceField, Grid, strides};
+use crate::solve::{Bodies, ClosedRegion, LowRank, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
 use rayon::prelude::*;
 
 /// The projection and its arrays, kept from step to step.
@@ -35,7 +23,8 @@ pub struct Projection {
     coefficients: FaceField,
     dirichlet: CellField,
     rhs: CellField,
-    surface: Vec<SurfaceFace>,
+    /// What bodies that answer pressure add to the operator.
+    bodies: LowRank,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -47,8 +36,6 @@ pub struct Projected {
     pub info: SolveInfo,
     /// Regions without an opening; their right-hand sides were made compatible.
     pub closed: Vec<ClosedRegion>,
-    /// Largest |D u − pushed| left in a cell of the system, m/s.
-    pub residual_flux: f64,
 }
 
 /// A surface nearer to a cell centre than this fraction of a cell counts as this far. It only keeps 1/θ finite: the
@@ -58,42 +45,39 @@ const LEAST_THETA: f64 = 1e-6;
 /// When displacements are good enough: they are corrected again in the next step.
 const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, budget_seconds: None };
 
-/// α for water at rest, in units of gΔt²/dx. Entirely implicit would be 1 with w = 0.
-const DAMPING: f64 = 2.0;
-
-/// Largest α: w is not implicit, and with more the surface would swing.
-const MOST_DAMPING: f64 = 2.0;
-
-/// Faces that a task visits.
-const MIN_FACES: usize = 256;
-
-/// Rows of faces that a task visits.
-const MIN_ROWS: usize = 64;
-
-/// A face between a cell of the liquid and one outside it.
-struct SurfaceFace {
-    axis: Axis,
-    face: usize,
-    /// The cell of the liquid.
-    inside: usize,
-    /// Whether that is the lower one.
-    is_lower: bool,
-    /// Distance of the surface from the cell centre inside, in cells.
-    theta: f64,
-    /// θ + α.
-    reach: f64,
-    /// The next cell inwards; the one inside if that is none of the liquid.
-    below: usize,
+/// Fraction of the way from the cell centre inside to the one outside at which the surface lies.
+#[inline(always)]
+fn theta(inside: f64, outside: f64) -> f64 {
+    max(inside / (inside - outside), LEAST_THETA)
 }
 
-/// What a liquid's surface weighs, as the last step found it.
-pub struct Head<'a> {
-    /// The pressure before, as a guess of the projection's p, m/s.
-    pub pressure: &'a CellField,
-    /// Velocity that gravity adds in the step, m/s: nothing weighs more than at rest.
-    pub gain: f64,
-    /// Length of the step, s.
-    pub dt: f64,
+/// The faces on one side of a row of cells.
+struct Faces<'a> {
+    open: &'a [f64],
+    free: &'a [bool],
+}
+
+impl<'a> Faces<'a> {
+    fn part(&self, range: std::ops::Range<usize>) -> Faces<'a> {
+        Faces { open: &self.open[range.clone()], free: &self.free[range] }
+    }
+
+    /// Tie cells to p = 0 where a surface lies between them and the `other` ones.
+    fn tie(&self, row: &mut [f64], own: &[f64], other: &[f64]) {
+        let faces = self.open.iter().zip(self.free);
+        for ((tie, (open, free)), (&own, &other)) in row.iter_mut().zip(faces).zip(own.iter().zip(other)) {
+            let is_surface = (own < 0.0) & (other >= 0.0) & *free;
+            *tie += if is_surface { open / theta(own, other) } else { 0.0 };
+        }
+    }
+
+    /// Tie cells to p = 0 beyond the free faces of a side of the domain.
+    fn tie_to_side(&self, row: &mut [f64], own: Option<&[f64]>) {
+        for (i, tie) in row.iter_mut().enumerate() {
+            let is_fluid = own.is_none_or(|d| d[i] < 0.0);
+            *tie += if is_fluid && self.free[i] { self.open[i] } else { 0.0 };
+        }
+    }
 }
 
 impl Projection {
@@ -105,27 +89,25 @@ impl Projection {
             coefficients: FaceField::new(grid, 0.0),
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
-            surface: Vec::new(),
+            bodies: LowRank::default(),
             is_stale: true,
         }
     }
 
     /// Take the openings of a new boundary; fluid is everywhere.
     pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
-        self.surface.clear();
         self.set(grid, boundary, None);
     }
 
     /// Take the openings of a boundary around a liquid; `distance` from its surface is negative inside.
-    pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, head: &Head) {
+    pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField) {
         self.set(grid, boundary, Some(&distance.data));
-        self.surface.clear();
-        for axis in Axis::ALL {
-            self.surface.par_extend(surface_faces(grid, boundary, distance, head, axis));
-        }
-        for f in &self.surface {
-            self.dirichlet.data[f.inside] += boundary.open.axes[f.axis.index()][f.face] / f.reach;
-        }
+    }
+
+    /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1).
+    pub fn set_bodies(&mut self, bodies: LowRank) {
+        self.is_stale |= bodies != self.bodies;
+        self.bodies = bodies;
     }
 
     fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
@@ -160,49 +142,65 @@ impl Projection {
                 }
             });
         }
-        self.dirichlet.data.fill(0.0);
-        // Beyond the free faces of the domain's sides p = 0.
-        for axis in Axis::ALL {
-            let (a, [b, c]) = (axis.index(), axis.others().map(Axis::index));
-            for (face_layer, cell_layer) in [(0, 0), (dims[a], dims[a] - 1)] {
-                for (m, n) in (0..dims[b]).flat_map(|m| (0..dims[c]).map(move |n| (m, n))) {
-                    let mut at = [0; 3];
-                    (at[a], at[b], at[c]) = (face_layer, m, n);
-                    let face = grid.face(axis, at);
-                    at[a] = cell_layer;
-                    let cell = grid.cell(at);
-                    if boundary.free.axes[a][face] && distance.is_none_or(|d| d[cell] < 0.0) {
-                        self.dirichlet.data[cell] += boundary.open.axes[a][face];
+        for_each_row(&mut self.dirichlet.data, dims, |j, k, row| {
+            row.fill(0.0);
+            for axis in Axis::ALL {
+                let a = axis.index();
+                let [fx, fy, _] = grid.face_dims(axis);
+                let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+                for is_upper in [false, true] {
+                    let mut at = [0, j, k];
+                    at[a] += is_upper as usize;
+                    let first = at[0] + fx * (at[1] + fy * at[2]);
+                    let faces = Faces { open: &open[first..first + nx], free: &free[first..first + nx] };
+                    let own = distance.map(|d| &d[cells(j, k)]);
+                    match axis {
+                        // Along x the row itself holds all neighbours but one.
+                        Axis::X => {
+                            let (end, inner, others) =
+                                if is_upper { (nx - 1, 0..nx - 1, 1..nx) } else { (0, 1..nx, 0..nx - 1) };
+                            faces.part(end..end + 1).tie_to_side(&mut row[end..end + 1], own.map(|d| &d[end..end + 1]));
+                            if let Some(d) = own {
+                                faces.part(inner.clone()).tie(&mut row[inner.clone()], &d[inner], &d[others]);
+                            }
+                        }
+                        _ if is_upper && at[a] == dims[a] || !is_upper && at[a] == 0 => faces.tie_to_side(row, own),
+                        _ => {
+                            let mut other = [0, j, k];
+                            other[a] = if is_upper { other[a] + 1 } else { other[a] - 1 };
+                            if let Some(d) = distance {
+                                faces.tie(row, &d[cells(j, k)], &d[cells(other[1], other[2])]);
+                            }
+                        }
                     }
                 }
             }
-        }
+        });
     }
 
     /// Make `velocity` keep the volume of every cell; `p` is the guess and becomes the solution. `pushed` lists cells
-    /// into which volume is pushed, in units of dx², m/s.
+    /// into which volume is pushed, in units of dx², m/s; `liquid` is the distance last given to `set_liquid`, if any.
     pub fn project(
         &mut self,
         boundary: &Boundary,
+        liquid: Option<&CellField>,
         pushed: &[(usize, f64)],
         params: &SolveParams,
         velocity: &mut FaceField,
         p: &mut CellField,
     ) -> Result<Projected, SolveError> {
         self.refresh()?;
-        let slower: Vec<f64> =
-            self.surface.par_iter().with_min_len(MIN_FACES).map(|f| self.slowed(f, velocity, p)).collect();
-        for (f, u) in self.surface.iter().zip(slower) {
-            velocity.axes[f.axis.index()][f.face] = u;
-        }
         self.excess(boundary, pushed, velocity);
-        let info = self.solve.iterate(self.solver, &self.rhs.data, &mut p.data, params)?;
-        subtract_pressure(boundary, &self.surface, p, velocity);
+        let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
+        subtract_pressure(boundary, liquid, p, velocity);
+        Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
+    }
 
+    /// Largest |D u − pushed| in a cell of the system, m/s; `pushed` as in [`project`](Self::project).
+    pub fn residual_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> f64 {
         self.excess(boundary, pushed, velocity);
         self.solve.mask(&mut self.rhs.data);
-        let residual_flux = self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max);
-        Ok(Projected { info, closed: self.solve.closed_regions().to_vec(), residual_flux })
+        self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max)
     }
 
     /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid; roughly. `q` is
@@ -210,6 +208,7 @@ impl Projection {
     pub fn spread(
         &mut self,
         boundary: &Boundary,
+        liquid: &CellField,
         excess: &CellField,
         q: &mut CellField,
         drift: &mut FaceField,
@@ -217,33 +216,14 @@ impl Projection {
         self.refresh()?;
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
-        self.solve.iterate(self.solver, &self.rhs.data, &mut q.data, &SPREAD)?;
-        subtract_pressure(boundary, &self.surface, q, drift);
+        self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
+        subtract_pressure(boundary, Some(liquid), q, drift);
         Ok(())
-    }
-
-    /// The predicted velocity of a face of the surface, less what the head of its motion takes away.
-    fn slowed(&self, f: &SurfaceFace, velocity: &FaceField, p: &CellField) -> f64 {
-        let (a, dims) = (f.axis.index(), p.dims);
-        let (u, stride) = (&velocity.axes[a], strides(dims)[a]);
-        let (mut sum, mut count) = (0.0, 0.0);
-        for upper in [f.below, f.below + stride] {
-            let mut face = unravel(dims, f.below);
-            face[a] += usize::from(upper != f.below);
-            let index = velocity.face(f.axis, face);
-            // Between two cells of the liquid.
-            if (1..dims[a]).contains(&face[a]) && self.coefficients.axes[a][index] > 0.0 {
-                sum += u[index] - (p.data[upper] - p.data[upper - stride]);
-                count += 1.0;
-            }
-        }
-        let w = sum / f64::max(count, 1.0);
-        w + f.theta / f.reach * (u[f.face] - w)
     }
 
     fn refresh(&mut self) -> Result<(), SolveError> {
         if self.is_stale {
-            self.solve.build(self.solver, &self.coefficients, &self.dirichlet)?;
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, self.bodies.clone())?;
             self.is_stale = false;
         }
         Ok(())
@@ -260,48 +240,29 @@ impl Projection {
 }
 
 /// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid.
-fn subtract_pressure(boundary: &Boundary, surface: &[SurfaceFace], p: &CellField, velocity: &mut FaceField) {
+fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
     subtract_gradient(p, &boundary.free, velocity);
-    // The gradient over the whole distance is taken already; the surface is elsewhere.
-    for f in surface {
-        let rest = (1.0 / f.reach - 1.0) * p.data[f.inside];
-        velocity.axes[f.axis.index()][f.face] += if f.is_lower { rest } else { -rest };
-    }
-}
-
-/// The faces across `axis` between the liquid and what is not, in order.
-fn surface_faces(
-    grid: &Grid,
-    boundary: &Boundary,
-    distance: &CellField,
-    head: &Head,
-    axis: Axis,
-) -> impl ParallelIterator<Item = SurfaceFace> {
-    let (a, dims, d, p) = (axis.index(), grid.dims, &distance.data, &head.pressure.data);
-    let ([nx, ny, _], stride, face_stride, free) =
-        (grid.face_dims(axis), strides(dims)[a], strides(grid.face_dims(axis))[a], &boundary.free.axes[a]);
-    let rows = grid.face_dims(axis)[1] * grid.face_dims(axis)[2];
-    (0..rows).into_par_iter().with_min_len(MIN_ROWS).flat_map_iter(move |row| {
-        let (j, k) = (row % ny, row / ny);
-        (0..nx).filter_map(move |i| {
-            let at = [i, j, k][a];
-            let (face, upper) = (i + nx * row, i + dims[0] * (j + dims[1] * k));
-            if at == 0 || at == dims[a] || (d[upper] < 0.0) == (d[upper - stride] < 0.0) || !free[face] {
-                return None;
+    let Some(distance) = liquid else { return };
+    let (dims, d) = (distance.dims, &distance.data);
+    for axis in Axis::ALL {
+        let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
+        let free = &boundary.free.axes[a];
+        let face_dims = velocity.face_dims(axis);
+        for_each_row(&mut velocity.axes[a], face_dims, |j, k, row| {
+            let (face, cell) = (face_dims[0] * (j + face_dims[1] * k), dims[0] * (j + dims[1] * k));
+            for (i, u) in row.iter_mut().enumerate() {
+                let (c, at) = (cell + i, [i, j, k][a]);
+                if at == 0 || at == dims[a] || !free[face + i] {
+                    continue;
+                }
+                let (above, below) = (d[c], d[c - stride]);
+                // The gradient over the whole distance is taken already; the surface is nearer.
+                if (below < 0.0) & (above >= 0.0) {
+                    *u += (1.0 / theta(below, above) - 1.0) * p.data[c - stride];
+                } else if (above < 0.0) & (below >= 0.0) {
+                    *u -= (1.0 / theta(above, below) - 1.0) * p.data[c];
+                }
             }
-            let is_lower = d[upper] >= 0.0;
-            let (inside, outside) = if is_lower { (upper - stride, upper) } else { (upper, upper - stride) };
-            let next = match is_lower {
-                true => (at > 1).then(|| (inside - stride, face - face_stride)),
-                false => (at + 1 < dims[a]).then(|| (inside + stride, face + face_stride)),
-            };
-            let deeper = next.filter(|&(cell, between)| free[between] && d[cell] < 0.0).map(|(cell, _)| cell);
-            // Up to the surface p grows at least as much as it is inside.
-            let growth = deeper.map_or(p[inside], |cell| p[cell] - p[inside]).clamp(0.0, head.gain);
-            let theta = max(d[inside] / (d[inside] - d[outside]), LEAST_THETA);
-            let alpha = (DAMPING * growth * head.dt / grid.dx).min(MOST_DAMPING);
-            let below = deeper.unwrap_or(inside);
-            Some(SurfaceFace { axis, face, inside, is_lower, theta, reach: theta + alpha, below })
-        })
-    })
+        });
+    }
 }

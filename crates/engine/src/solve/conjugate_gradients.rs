@@ -28,8 +28,9 @@ pub trait Operator {
 pub trait Preconditioner {
     /// The scalar of what it returns.
     type Scalar: Real;
-    /// z ← M r; returns r·z. The factor in M must stay the same from call to call within one solve.
-    fn apply(&mut self, r: &[f64], z: &mut [Self::Scalar]) -> f64;
+    /// z ← M r; returns r·z. The factor in M must stay the same from call to call within one solve. `r` may be changed in
+    /// between, and is the same again in the end.
+    fn apply(&mut self, r: &mut [f64], z: &mut [Self::Scalar]) -> f64;
 }
 
 /// Vectors of the iteration, kept from solve to solve.
@@ -110,8 +111,8 @@ mod tests {
 
     impl Preconditioner for Negative {
         type Scalar = f64;
-        fn apply(&mut self, r: &[f64], z: &mut [f64]) -> f64 {
-            z.iter_mut().zip(r).for_each(|(z, r)| *z = -r);
+        fn apply(&mut self, r: &mut [f64], z: &mut [f64]) -> f64 {
+            z.iter_mut().zip(&*r).for_each(|(z, r)| *z = -r);
             -r.iter().map(|r| r * r).sum::<f64>()
         }
     }

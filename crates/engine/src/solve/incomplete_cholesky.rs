@@ -76,7 +76,7 @@ impl IncompleteCholesky {
 impl Preconditioner for IncompleteCholesky {
     type Scalar = f64;
 
-    fn apply(&mut self, r: &[f64], z: &mut [f64]) -> f64 {
+    fn apply(&mut self, r: &mut [f64], z: &mut [f64]) -> f64 {
         let strides = [1, self.dims[0], self.dims[0] * self.dims[1]];
         for c in 0..r.len() {
             let mut t = r[c];
@@ -118,7 +118,7 @@ mod tests {
         let p: Vec<f64> = (0..9).map(|i| (i * i) as f64 - 7.0).collect();
         let (mut r, mut z) = (vec![0.0; 9], vec![0.0; 9]);
         laplacian.apply(&p, &mut r);
-        cholesky.apply(&r, &mut z);
+        cholesky.apply(&mut r, &mut z);
         assert!(z.iter().zip(&p).all(|(z, p)| (z - p).abs() < 1e-11), "{z:?}");
     }
 }

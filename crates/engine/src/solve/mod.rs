@@ -1,8 +1,10 @@
 //! Linear solvers: the pressure operator, conjugate gradients and their preconditioners.
 
 mod conjugate_gradients;
+mod dense;
 mod incomplete_cholesky;
 mod laplacian;
+mod low_rank;
 mod multigrid;
 mod pressure;
 mod real;
@@ -10,10 +12,12 @@ mod regions;
 mod stencil;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
+pub use dense::Cholesky;
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use laplacian::Laplacian;
+pub use low_rank::{Block, Coupled, LowRank};
 pub use multigrid::Multigrid;
-pub use pressure::{PressureSolve, PressureSolver};
+pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
 

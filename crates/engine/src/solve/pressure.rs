@@ -2,6 +2,7 @@
 
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::laplacian::dot;
+use super::low_rank::{Coupled, LowRank};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -17,12 +18,24 @@ pub enum PressureSolver {
     Cg,
 }
 
-/// Solves L p = b; keeps its memory from step to step.
+/// What bodies that answer pressure do in a solve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// They answer: Σ = L + C Cᵀ.
+    Free,
+    /// They stay as they are: L alone.
+    Held,
+}
+
+/// Solves L p = b, or (L + C Cᵀ) p = b with bodies; keeps its memory from step to step.
 ///
 /// The first solve of a size allocates, later ones do not.
 #[derive(Clone, Debug, Default)]
 pub struct PressureSolve {
     laplacian: Laplacian,
+    low_rank: LowRank,
+    /// What `low_rank` is when bodies are held: nothing.
+    nothing: LowRank,
     regions: Regions,
     multigrid: Multigrid<f32>,
     single: Vectors<f32>,
@@ -36,7 +49,7 @@ struct Identity;
 impl Preconditioner for Identity {
     type Scalar = f64;
 
-    fn apply(&mut self, r: &[f64], z: &mut [f64]) -> f64 {
+    fn apply(&mut self, r: &mut [f64], z: &mut [f64]) -> f64 {
         z.copy_from_slice(r);
         dot(r, r)
     }
@@ -62,24 +75,30 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<(SolveInfo, Vec<ClosedRegion>), SolveError> {
-        self.build(solver, faces, extra)?;
-        let info = self.iterate(solver, rhs, pressure, params)?;
+        self.build(solver, faces, extra, LowRank::default())?;
+        let info = self.iterate(solver, Bodies::Free, rhs, pressure, params)?;
         Ok((info, self.regions.closed().to_vec()))
     }
 
-    /// Set-up: take the coefficients.
+    /// Set-up: take the coefficients, and C of the bodies.
     pub fn build(
         &mut self,
         solver: PressureSolver,
         faces: &FaceField<f64>,
         extra: &CellField<f64>,
+        low_rank: LowRank,
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
             self.laplacian.rebuild(faces, extra)?;
             self.regions.rebuild(&self.laplacian);
+            self.low_rank = low_rank;
+            self.low_rank.mask(&self.laplacian);
             match solver {
-                PressureSolver::Multigrid => self.multigrid.rebuild(&self.laplacian, faces, extra),
+                PressureSolver::Multigrid => {
+                    self.multigrid.rebuild(&self.laplacian, faces, extra);
+                    self.multigrid.couple(&self.low_rank);
+                }
                 PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
                 PressureSolver::Cg => {}
             }
@@ -91,20 +110,23 @@ impl PressureSolve {
     pub fn iterate(
         &mut self,
         solver: PressureSolver,
+        bodies: Bodies,
         rhs: &[f64],
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
         rayon::scope(|_| {
             let b_norm = self.regions.measure(rhs).sqrt();
-            let Self { laplacian, regions, multigrid, single, cholesky, double } = self;
+            let Self { laplacian, low_rank, nothing, regions, multigrid, single, cholesky, double } = self;
+            let system = (laplacian, if bodies == Bodies::Free { &*low_rank } else { nothing }, regions);
             match solver {
                 PressureSolver::Multigrid => {
                     multigrid.normalise(b_norm);
-                    run(laplacian, regions, multigrid, single, (rhs, b_norm), pressure, params)
+                    multigrid.hold_bodies(bodies == Bodies::Held);
+                    run(system, multigrid, single, (rhs, b_norm), pressure, params)
                 }
-                PressureSolver::Icpcg => run(laplacian, regions, cholesky, double, (rhs, b_norm), pressure, params),
-                PressureSolver::Cg => run(laplacian, regions, &mut Identity, double, (rhs, b_norm), pressure, params),
+                PressureSolver::Icpcg => run(system, cholesky, double, (rhs, b_norm), pressure, params),
+                PressureSolver::Cg => run(system, &mut Identity, double, (rhs, b_norm), pressure, params),
             }
         })
     }
@@ -131,8 +153,7 @@ impl PressureSolve {
 }
 
 fn run<M: Preconditioner>(
-    laplacian: &mut Laplacian,
-    regions: &mut Regions,
+    (laplacian, low_rank, regions): (&mut Laplacian, &LowRank, &mut Regions),
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
@@ -145,12 +166,13 @@ fn run<M: Preconditioner>(
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
-    let mut rr = laplacian.residual(rhs, pressure, &mut vectors.r);
+    let mut operator = Coupled::new(laplacian, low_rank);
+    let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);
         rr = dot(&vectors.r, &vectors.r);
     }
-    let info = cg::solve(laplacian, m, vectors, pressure, (b_norm, rr), params)?;
+    let info = cg::solve(&mut operator, m, vectors, pressure, (b_norm, rr), params)?;
     regions.remove_means(pressure);
     Ok(info)
 }

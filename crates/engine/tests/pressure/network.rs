@@ -129,7 +129,7 @@ impl Network {
     }
 
     /// Close every face of the cells that `solid` names.
-    fn without(mut self, solid: impl Fn([usize; 3]) -> bool) -> Self {
+    pub fn without(mut self, solid: impl Fn([usize; 3]) -> bool) -> Self {
         let grid = self.grid;
         self.each_face_mut(|axis, at, a| {
             let n = axis.index();

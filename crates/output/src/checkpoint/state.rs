@@ -13,9 +13,10 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid } = state;
+    let State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force } = state;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
+    sections.push(section("bodies", &(bodies, fluid_force)));
     match fluid {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
@@ -55,7 +56,8 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
             FluidState::Water(WaterState { particles: particles(sections)?, distance, drift, bank, emitted, drained })
         }
     };
-    Ok(State { time, step, frame, velocity, pressure, fluid })
+    let (bodies, fluid_force) = decode(sections, "bodies")?;
+    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
@@ -98,7 +100,9 @@ fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glam::DVec3;
+    use bathtub_engine::geometry::{Bounds, Pose, Shape};
+    use bathtub_engine::solid::rigid::{Mass, RigidBody, RigidState, Rigids, Room};
+    use glam::{DQuat, DVec3};
 
     fn grid() -> Grid {
         Grid::new([4, 5, 3], 0.1, DVec3::ZERO)
@@ -115,7 +119,33 @@ mod tests {
         let mut velocity = FaceField::new(&grid(), 0.0);
         velocity.axes.iter_mut().flatten().for_each(|v| *v = next());
         let fluid = FluidState::Smoke(SmokeState { density, temperature });
-        State { time: 0.1 + 0.2, step: 17, frame: 3, velocity, pressure, fluid }
+        State {
+            time: 0.1 + 0.2,
+            step: 17,
+            frame: 3,
+            velocity,
+            pressure,
+            fluid,
+            bodies: bodies(),
+            fluid_force: vec![[DVec3::X; 2]],
+        }
+    }
+
+    /// A ball above a floor.
+    fn bodies() -> RigidState {
+        let ball = RigidBody {
+            name: "ball".into(),
+            shape: Shape::Sphere { radius: 0.1 },
+            mass: Mass::Density(300.0),
+            pose: Pose { position: DVec3::splat(0.5), rotation: DQuat::IDENTITY },
+            velocity: DVec3::X,
+            spin: DVec3::Y,
+            friction: 0.5,
+            restitution: 0.2,
+        };
+        let bounds = Bounds { min: DVec3::ZERO, max: DVec3::ONE };
+        let room = Room { bounds, dx: 0.1, closed: [[true; 2]; 3], flat: [false; 3], gravity: DVec3::NEG_Y };
+        Rigids::new(&[ball], &[], &[], room).unwrap().1
     }
 
     fn wet_state() -> State {
@@ -156,12 +186,13 @@ mod tests {
     #[test]
     fn the_hash_sees_the_last_bit_of_every_field() {
         let reference = state_hash(&state());
-        let numbers: [fn(&mut State) -> &mut f64; 5] = [
+        let numbers: [fn(&mut State) -> &mut f64; 6] = [
             |s| &mut s.time,
             |s| &mut s.velocity.axes[2][7],
             |s| &mut smoke(s).density.data[59],
             |s| &mut smoke(s).temperature.data[0],
             |s| &mut s.pressure.data[30],
+            |s| &mut s.bodies.bodies[0].angular_momentum.y,
         ];
         for number in numbers {
             let mut other = state();
@@ -181,7 +212,7 @@ mod tests {
         sections.retain(|(name, _)| name != "pressure");
         assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"pressure\" is missing"));
         let mut sections = to_sections(&state());
-        sections[3].1.pop();
+        sections[4].1.pop();
         assert!(from_sections(&sections, &grid()).unwrap_err().to_string().contains("\"density\" does not decode"));
     }
 }

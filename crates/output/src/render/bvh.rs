@@ -96,8 +96,13 @@ impl Triangle {
 
 impl Solids {
     pub fn new(surfaces: &[Surface]) -> Self {
+        Self::chosen(surfaces, |_| true)
+    }
+
+    /// Of those surfaces whose number is wanted.
+    pub fn chosen(surfaces: &[Surface], wanted: impl Fn(usize) -> bool) -> Self {
         let mut triangles = Vec::new();
-        for (body, surface) in surfaces.iter().enumerate() {
+        for (body, surface) in surfaces.iter().enumerate().filter(|(body, _)| wanted(*body)) {
             let normals = corner_normals(&surface.mesh);
             for (t, normals) in surface.mesh.triangles.iter().zip(normals) {
                 let [a, b, c] = t.map(|v| surface.mesh.vertices[v as usize].as_vec3a());
@@ -134,12 +139,9 @@ impl Solids {
         self.triangles.is_empty()
     }
 
-    /// Centre and radius of a ball around everything; radius 0 if there is nothing.
-    pub fn ball(&self) -> (Vec3A, f32) {
-        let Some(root) = self.nodes.first() else {
-            return (Vec3A::ZERO, 0.0);
-        };
-        (0.5 * (root.low + root.high), 0.5 * (root.high - root.low).length())
+    /// Lowest and highest corner of a box around everything.
+    pub fn bounds(&self) -> Option<[Vec3A; 2]> {
+        self.nodes.first().map(|root| [root.low, root.high])
     }
 
     /// The nearest triangle before `limit`.
@@ -204,12 +206,11 @@ impl Solids {
             let far = a.max(b).min_element().min(limit);
             if near <= far { near } else { f32::INFINITY }
         };
-        let mut stack = [(0u32, 0f32); STACK];
-        let mut depth = 0;
-        if enter(&self.nodes[0], *limit) < f32::INFINITY {
-            stack[0] = (0, 0.0);
-            depth = 1;
+        if enter(&self.nodes[0], *limit) == f32::INFINITY {
+            return;
         }
+        let mut stack = [(0u32, 0f32); STACK];
+        let mut depth = 1;
         while depth > 0 {
             depth -= 1;
             let (index, near) = stack[depth];

@@ -141,6 +141,11 @@ impl View {
         Self { size, scale, middle: cells.map(|c| 0.5 * c) }
     }
 
+    /// Columns and rows of pixels that show the domain.
+    fn shown(&self) -> [[f32; 2]; 2] {
+        [0, 1].map(|a| [-1.0, 1.0].map(|sign| 0.5 * self.size[a] as f32 + sign * self.middle[a] / self.scale))
+    }
+
     fn cell_of(&self, x: f32, y: f32) -> [f32; 2] {
         let [w, h] = self.size.map(|n| n as f32);
         [self.middle[0] + (x - 0.5 * w) * self.scale, self.middle[1] - (y - 0.5 * h) * self.scale]
@@ -229,8 +234,7 @@ impl Pool {
         // Off the middle, where rays would run along edges of the mesh.
         let mut cover = cover(&Solids::of_liquid(scene.water, scene.grid), scene.grid, plane, view, 0.43);
         let cells = plane.dims.map(|n| n as f32);
-        let middle = size.map(|n| 0.5 * n as f32);
-        let shown = [0, 1].map(|a| [-1.0, 1.0].map(|sign| middle[a] + sign * 0.5 * cells[a] / view.scale));
+        let shown = view.shown();
         extend(&mut cover, width, shown);
         let per_pixel = view.scale / cells[0].max(cells[1]);
         let mut depth = vec![0.0; cover.len()];
@@ -239,11 +243,14 @@ impl Pool {
                 // Depth spreads sideways a little, so that it does not jump under overhangs.
                 let above = |x: usize| depth[x.min(width - 1) + width * (y - 1)];
                 let mean = 0.25 * (above(x.saturating_sub(1)) + above(x + 1)) + 0.5 * above(x);
-                // It goes on below solids as if they were water.
                 let filled = cover[x + width * y].max(solid[x + width * y]);
                 depth[x + width * y] = filled * (mean + per_pixel * filled);
             }
+            // Behind a solid the depth is that beside it, so that it goes on below.
+            bridge(&mut depth[width * y..][..width], &solid[width * y..][..width]);
         }
+        // What is left of such jumps is smoothed away.
+        let depth = blurred(&depth, width, width / 80);
         let line = (0.0012 * (width + height) as f32).max(1.0);
         let look = &settings.water;
         let colour = linear(look.colour);
@@ -278,6 +285,22 @@ impl Pool {
     }
 }
 
+/// In every stretch where a solid covers most of the pixels of a row, values between those at its two ends; the row's ends count
+/// for nothing.
+fn bridge(row: &mut [f32], solid: &[f32]) {
+    let mut x = 0;
+    while x < row.len() {
+        let length = solid[x..].iter().take_while(|&&s| s > 0.5).count();
+        let (left, right) = (x.checked_sub(1).map(|n| row[n]), row.get(x + length).copied());
+        if let (Some(left), Some(right)) = (left.or(right), right.or(left)) {
+            for n in 0..length {
+                row[x + n] = left + (right - left) * (n as f32 + 1.0) / (length as f32 + 1.0);
+            }
+        }
+        x += length + 1;
+    }
+}
+
 /// Repeat the outermost pixels of the domain where the picture is larger.
 fn extend(cover: &mut [f32], width: usize, shown: [[f32; 2]; 2]) {
     let height = cover.len() / width;
@@ -307,7 +330,11 @@ struct Cutout {
 impl Cutout {
     fn new(grid: &Grid, surfaces: &[Surface], plane: &Plane, view: &View, settings: &RenderSettings) -> Self {
         let width = view.size[0] as usize;
-        let cover = cover(&Solids::new(surfaces), grid, plane, view, 0.5);
+        let mut cover = cover(&Solids::new(surfaces), grid, plane, view, 0.5);
+        // What stands on a side of the domain goes on beyond it.
+        let own = cover.clone();
+        extend(&mut cover, width, view.shown());
+        cover.iter_mut().zip(own).for_each(|(c, own)| *c = c.max(own));
         let bevel = (0.006 * (view.size[0] + view.size[1]) as f32).max(2.0);
         let soft = blurred(&cover, width, bevel as usize);
         let shadow = blurred(&cover, width, 3 * bevel as usize);
@@ -384,7 +411,7 @@ fn blurred(values: &[f32], width: usize, radius: usize) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bathtub_engine::geometry::Shape;
+    use bathtub_engine::geometry::{Shape, TriMesh};
     use glam::DVec3;
 
     #[test]
@@ -421,5 +448,31 @@ mod tests {
             assert!((air[1] - air[0]).abs() < 40 && shallow[1] > shallow[0] + 40, "{air:?} {shallow:?}");
             assert!(deep[0] < shallow[0] - 10, "{shallow:?} {deep:?}");
         }
+    }
+
+    /// A picture wider and higher than the domain: under the floor the step goes on, not the air.
+    #[test]
+    fn solids_on_a_side_go_on_beyond_it() {
+        let grid = Grid::new([40, 20, 1], 0.1, DVec3::ZERO);
+        let mut mesh = Shape::Box { size: DVec3::new(1.0, 0.5, 0.1) }.surface(1.0);
+        mesh.vertices.iter_mut().for_each(|v| *v += DVec3::new(2.0, 0.25, 0.05));
+        let surfaces = [Surface { name: "step".into(), mesh, moves: false }];
+        let scene = WaterScene { grid: &grid, surfaces: &surfaces, water: &TriMesh::default() };
+        let settings = RenderSettings { size: Some([100, 100]), ..Default::default() };
+        let image = render_water(&scene, Axis::Z, &settings);
+        let brightness = |x: usize, y: usize| i32::from(image.pixels[3 * (x + 100 * y) + 1]);
+        // The domain's floor is at row 75.
+        assert!((brightness(50, 95) - brightness(50, 70)).abs() < 20);
+        assert!(brightness(50, 95) < brightness(10, 95) - 40);
+    }
+
+    #[test]
+    fn stretches_of_solid_are_bridged() {
+        let mut row = [1.0, 9.0, 9.0, 9.0, 5.0, 9.0, 9.0];
+        bridge(&mut row, &[0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]);
+        assert_eq!(row, [1.0, 2.0, 3.0, 4.0, 5.0, 5.0, 5.0]);
+        let mut all = [7.0; 3];
+        bridge(&mut all, &[1.0; 3]);
+        assert_eq!(all, [7.0; 3]);
     }
 }

@@ -4,7 +4,8 @@
 //! the sky (single scattering plus softened copies of it that stand in for multiple scattering \[W13\]); solids are
 //! triangle meshes with soft shadows and sky occlusion on a ground plane before a backdrop. Light reaching the smoke comes
 //! from optical depths swept through the grid once per frame and light (`light`), so a sample costs one lookup.
-//! Water is drawn by [`render_water`]: rays split at its surface (`water`). A frame with a flat axis is drawn straight on (`flat`).
+//! Water is drawn by [`render_water`]: rays split at its surface (`water`). Glass splits and bends them there as well; before smoke it
+//! reflects and tints, but bends nothing. A frame with a flat axis is drawn straight on (`flat`), glass like any solid.
 //!
 //! The same frame and settings give the same pixels for any number of threads: each pixel is computed
 //! alone, and its noise is a function of its place. Not done: smoke and water in one picture, colour bleeding between solids, light cast by
@@ -17,6 +18,7 @@ mod bvh;
 mod camera;
 mod colour;
 mod flat;
+mod interface;
 mod light;
 mod normals;
 mod settings;
@@ -25,7 +27,7 @@ mod trace;
 mod volume;
 mod water;
 
-pub use settings::{Backdrop, CameraSettings, Light, RenderSettings, SmokeLook, WaterLook};
+pub use settings::{Backdrop, CLEAR_GLASS, CameraSettings, Light, RenderSettings, SmokeLook, SolidLook, WaterLook};
 
 use crate::frame::{Frame, Surface, Visible};
 use crate::picture::Image;

@@ -35,10 +35,27 @@ pub struct RenderSettings {
     /// Colours given in turn to the solids that have none of their own.
     #[schemars(length(min = 1))]
     pub solids: Vec<[f32; 3]>,
+    /// What each solid is made of, in their order; matte beyond the end. A scene file says so for each obstacle.
+    #[serde(skip)]
+    pub looks: Vec<SolidLook>,
     /// Brightness of the picture, as a factor.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub exposure: f32,
 }
+
+/// What a solid is made of, as pictures show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SolidLook {
+    /// Opaque, with a satin finish.
+    #[default]
+    Matte,
+    /// Clear glass: reflects, refracts, and takes on its colour where it is thick.
+    Glass,
+}
+
+/// Colour of glass that has none of its own, where it is a tenth of the domain thick.
+pub const CLEAR_GLASS: [f32; 3] = [0.92, 0.97, 0.955];
 
 /// The view.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +192,7 @@ impl Default for RenderSettings {
                 [0.42, 0.56, 0.34],
                 [0.78, 0.76, 0.72],
             ],
+            looks: Vec::new(),
             exposure: 1.0,
         }
     }

@@ -4,7 +4,8 @@ use super::bvh::{Hit, Solids};
 use super::camera::Ray;
 use super::colour::{even_point, linear};
 use super::light::LightField;
-use super::settings::{Light, RenderSettings};
+use super::settings::{Light, RenderSettings, SolidLook};
+use crate::frame::Surface;
 use glam::Vec3A;
 
 /// Rays towards the sky for each ray that meets a surface.
@@ -68,10 +69,18 @@ impl Arriving {
     }
 }
 
+/// Part of the light that passes a piece of glass, on the whole.
+const PAST_GLASS: f32 = 0.8;
+/// Thickness at which glass has its colour, in domain sizes.
+const GLASS_DEPTH: f32 = 0.1;
+
 /// Everything that lights surfaces.
 #[derive(Debug)]
 pub struct Surfaces {
+    /// What is opaque.
     pub solids: Solids,
+    /// What is made of glass.
+    pub glass: Solids,
     pub key: Lamp,
     pub rim: Lamp,
     pub sky: Vec3A,
@@ -82,20 +91,26 @@ pub struct Surfaces {
     pub skin: f32,
     /// Size of the domain, m: how far sky occlusion reaches.
     pub reach: f32,
-    /// A ball around all solids.
+    /// A ball around all bodies.
     ball: (Vec3A, f32),
     /// Where the pool of light on the ground is.
     pool: Vec3A,
 }
 
 impl Surfaces {
-    pub fn new(solids: Solids, settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
+    pub fn new(surfaces: &[Surface], settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
+        let is_glass = |body: usize| settings.looks.get(body) == Some(&SolidLook::Glass);
+        let solids = Solids::chosen(surfaces, |body| !is_glass(body));
+        let glass = Solids::chosen(surfaces, is_glass);
         let reach = (high - low).max_element();
-        let ball = solids.ball();
+        let boxes = [solids.bounds(), glass.bounds()].into_iter().flatten();
+        let around = boxes.reduce(|[a, b], [c, d]| [a.min(c), b.max(d)]).unwrap_or_default();
+        let ball = (0.5 * (around[0] + around[1]), 0.5 * (around[1] - around[0]).length());
         let fallback = vec![Vec3A::splat(0.5)];
         let palette: Vec<Vec3A> = settings.solids.iter().map(|&c| linear(c)).collect();
         Self {
             solids,
+            glass,
             key: Lamp::new(&settings.key),
             rim: Lamp::new(&settings.rim),
             sky: linear(settings.sky) * settings.sky_strength,
@@ -140,6 +155,12 @@ impl Surfaces {
         diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected
     }
 
+    /// What is left of light after a distance in the glass of a body.
+    pub fn through_glass(&self, body: usize, distance: f32) -> Vec3A {
+        let colour = self.palette[body % self.palette.len()].max(Vec3A::splat(1e-4));
+        Vec3A::from(colour.to_array().map(|c| c.powf(distance / (GLASS_DEPTH * self.reach))))
+    }
+
     /// How bright the ground is at a point, relative to open ground.
     pub fn shade_ground(&self, point: Vec3A, field: &LightField, place: Place) -> Vec3A {
         let start = point + self.skin * Vec3A::Y;
@@ -178,35 +199,49 @@ impl Surfaces {
         if normal.dot(self.key.toward) < -self.key.radius {
             return 0.0;
         }
-        let seen = (0..KEY_RAYS).filter(|n| {
+        let seen = (0..KEY_RAYS).map(|n| {
             let square = even_point(place.sample * KEY_RAYS + n, place.noise);
-            let direction = self.key.sample(square);
-            normal.dot(direction) > 0.0 && !self.solids.occluded(&Ray { origin: start, direction }, f32::INFINITY)
+            let ray = Ray { origin: start, direction: self.key.sample(square) };
+            match normal.dot(ray.direction) > 0.0 && !self.solids.occluded(&ray, f32::INFINITY) {
+                true => self.past_glass(&ray, f32::INFINITY),
+                false => 0.0,
+            }
         });
-        seen.count() as f32 / KEY_RAYS as f32
+        seen.sum::<f32>() / KEY_RAYS as f32
     }
 
     /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
     fn sky_light(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, place: Place) -> Vec3A {
         let (a, b) = n.any_orthonormal_pair();
         let mut light = Vec3A::ZERO;
-        for ray in 0..SKY_RAYS {
+        for n_ray in 0..SKY_RAYS {
             // Directions by the cosine law: a point of the disc, raised to the hemisphere.
-            let [u, v] = even_point(place.sample * SKY_RAYS + ray, [place.noise[1], place.noise[0]]);
+            let [u, v] = even_point(place.sample * SKY_RAYS + n_ray, [place.noise[1], place.noise[0]]);
             let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
             let direction = u.sqrt() * (cos * a + sin * b) + (1.0 - u).sqrt() * n;
-            let hidden = self.solids.occluded(&Ray { origin: start, direction }, self.reach);
-            light += match hidden {
+            let ray = Ray { origin: start, direction };
+            light += match self.solids.occluded(&ray, self.reach) {
                 // Light between surfaces takes their colour.
                 true => 0.25 * self.sky * albedo,
-                false => self.sky * self.open_sky(direction),
+                false => self.sky * (self.open_sky(direction) * self.past_glass(&ray, self.reach)),
             };
         }
         light / SKY_RAYS as f32
     }
 
+    /// What a mirror shows in a direction: the sky, and the lights as soft discs.
+    pub fn mirrored(&self, direction: Vec3A) -> Vec3A {
+        let disc = |lamp: &Lamp| 4.0 * lamp.light * lamp.toward.dot(direction).max(0.0).powi(160);
+        2.0 * self.sky * self.open_sky(direction) + disc(&self.key) + disc(&self.rim)
+    }
+
+    /// Part of the light along a ray that glass lets pass, whichever way it bends it.
+    fn past_glass(&self, ray: &Ray, limit: f32) -> f32 {
+        if self.glass.occluded(ray, limit) { PAST_GLASS } else { 1.0 }
+    }
+
     /// Brightness of the sky in a direction; below the horizon, what the floor sends back.
-    fn open_sky(&self, direction: Vec3A) -> f32 {
+    pub fn open_sky(&self, direction: Vec3A) -> f32 {
         if direction.y > 0.0 { 0.65 + 0.35 * direction.y } else { 0.65 + 0.4 * direction.y }
     }
 }

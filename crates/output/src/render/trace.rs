@@ -1,9 +1,10 @@
 //! The picture of a three-dimensional frame: a few rays per pixel through smoke to solids, ground or backdrop.
 
 use super::backdrop::Sweep;
-use super::bvh::{Hit, Solids};
+use super::bvh::Hit;
 use super::camera::{Camera, Ray};
 use super::colour::{even_noise, hash01, heat, linear, to_bytes};
+use super::interface::{GLASS, cross};
 use super::light::LightField;
 use super::settings::RenderSettings;
 use super::shade::{Arriving, Lamp, Place, Surfaces};
@@ -25,6 +26,8 @@ const STEPS: [f32; 2] = [0.6, 1.2];
 const SMOOTH_PIXELS: f32 = 2.0;
 /// Below this, what is behind the smoke no longer shows.
 const OPAQUE: f32 = 0.015;
+/// Surfaces of glass that a ray may pass.
+const GLASS_SURFACES: usize = 12;
 /// Room temperature, K.
 const AMBIENT: f32 = 293.0;
 
@@ -57,6 +60,8 @@ struct Sight {
     target: Target,
     /// Distance to it, m.
     distance: f32,
+    /// Whether there is glass before it.
+    through_glass: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -110,8 +115,8 @@ impl Stage {
         let width = (lattice.upper() - lattice.origin).min_element();
         let extinction = settings.smoke.extinction.unwrap_or(DEFAULT_DEPTH / width);
         let sigma = lattice.fill(|at| content.density[at].max(0.0) * extinction);
-        let solids = Solids::new(&frame.surfaces);
-        let field = LightField::new(lattice, sigma, &solids, settings);
+        let surfaces = Surfaces::new(&frame.surfaces, settings, lattice.origin, lattice.upper());
+        let field = LightField::new(lattice, sigma, &surfaces.solids, settings);
         let smooth = cell_pixels(grid, camera) > SMOOTH_PIXELS;
         let look = &settings.smoke;
         let glow = (look.glow > 0.0).then(|| Glow {
@@ -123,7 +128,7 @@ impl Stage {
         Self {
             smoke: Smoke::new(grid, &content.density, refinement(grid, camera)),
             field,
-            surfaces: Surfaces::new(solids, settings, lattice.origin, lattice.upper()),
+            surfaces,
             sweep: Sweep::new(&settings.backdrop, camera.size),
             extinction,
             step: STEPS[usize::from(!smooth)] * lattice.cell,
@@ -146,7 +151,8 @@ impl Stage {
             None if ground < f32::INFINITY => (Target::Ground, ground),
             None => (Target::Backdrop, f32::INFINITY),
         };
-        Sight { ray, at, target, distance }
+        let through_glass = self.surfaces.glass.occluded(&ray, distance);
+        Sight { ray, at, target, distance, through_glass }
     }
 
     /// Light of a pixel, given what its rays meet.
@@ -156,7 +162,7 @@ impl Stage {
         let place = |sample: usize| Place { sample: sample as u32, noise };
         let mean = 1.0 / sights.len() as f32;
         let first = sights[0];
-        let alike = |s: &Sight| s.target.kind() == first.target.kind();
+        let alike = |s: &Sight| s.target.kind() == first.target.kind() && !s.through_glass;
         let before_solid = matches!(first.target, Target::Solid(_));
         if self.smooth && !before_solid && sights.iter().all(alike) {
             // One ray through the smoke serves all. (Not so where it thins out towards a solid.)
@@ -169,10 +175,43 @@ impl Stage {
         }
         let each = sights.iter().enumerate().map(|(n, sight)| {
             let jitter = (noise[0] + 0.754_877_7 * n as f32).fract();
-            let (light, clear) = self.march(&sight.ray, sight.distance, jitter);
-            if clear == 0.0 { light } else { light + clear * self.shade(sight, place(n)) }
+            let (light, left) = match sight.through_glass {
+                true => self.march_through_glass(sight, jitter),
+                false => {
+                    let (light, clear) = self.march(&sight.ray, sight.distance, jitter);
+                    (light, Vec3A::splat(clear))
+                }
+            };
+            if left == Vec3A::ZERO { light } else { light + left * self.shade(sight, place(n)) }
         });
         mean * each.sum::<Vec3A>()
+    }
+
+    /// Like `march`, past surfaces of glass: each reflects lights and sky, and between two the glass takes on its colour.
+    /// The ray goes straight on.
+    fn march_through_glass(&self, sight: &Sight, jitter: f32) -> (Vec3A, Vec3A) {
+        let (mut light, mut left) = (Vec3A::ZERO, Vec3A::ONE);
+        let (mut ray, mut rest) = (sight.ray, sight.distance);
+        for _ in 0..GLASS_SURFACES {
+            let hit = self.surfaces.glass.nearest(&ray, rest);
+            let (scattered, clear) = self.march(&ray, hit.map_or(rest, |hit| hit.t), jitter);
+            light += left * scattered;
+            left *= clear;
+            let Some(hit) = hit.filter(|_| clear > 0.0) else { break };
+            let entering = hit.face_normal.dot(ray.direction) < 0.0;
+            let crossing = cross(&ray, &hit, if entering { 1.0 / GLASS } else { GLASS });
+            if !entering {
+                left *= self.surfaces.through_glass(hit.body, hit.t);
+            }
+            // What is reflected within the glass leaves it again somewhere near, on the whole as much as is lost here.
+            if entering {
+                light += left * crossing.reflectance * self.surfaces.mirrored(crossing.reflected);
+                left *= 1.0 - crossing.reflectance;
+            }
+            ray.origin = ray.at(hit.t) + self.surfaces.skin * ray.direction;
+            rest -= hit.t + self.surfaces.skin;
+        }
+        (light, left)
     }
 
     /// Light of what a ray meets behind the smoke.
@@ -292,8 +331,8 @@ fn refinement(grid: &Grid, camera: &Camera) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Backdrop;
     use super::super::render;
+    use super::super::{Backdrop, SolidLook};
     use super::*;
     use crate::frame::{Surface, Visible};
     use bathtub_engine::geometry::TriMesh;
@@ -372,5 +411,26 @@ mod tests {
         let image = render(&frame(0.4, false), &lit);
         let at = |x: usize| i32::from(image.pixels[3 * (x + 64 * 32) + 1]);
         assert!(at(20) > at(44) + 25, "{} {}", at(20), at(44));
+    }
+
+    /// A tetrahedron of glass shows the smoke behind it; an opaque one hides it.
+    #[test]
+    fn smoke_shows_through_glass() {
+        let picture = |with_solid: bool, colour: [f32; 3], look: SolidLook| {
+            let mut frame = frame(0.0, with_solid);
+            let Visible::Smoke(smoke) = &mut frame.fluid else { unreachable!("a frame of smoke") };
+            // Where the ray through the middle of the picture goes on behind the tetrahedron.
+            for (n, d) in smoke.density.data.iter_mut().enumerate() {
+                let r = (frame.grid.cell_centre(frame.grid.cell_at(n)) - DVec3::new(0.3, 0.42, 0.16)).length();
+                *d = if r < 0.14 { 1.0 } else { 0.0 };
+            }
+            middle(&render(&frame, &RenderSettings { solids: vec![colour], looks: vec![look], ..settings() }))
+        };
+        let (red, clear) = ([0.9, 0.1, 0.1], [0.97, 0.97, 0.97]);
+        let behind = picture(false, clear, SolidLook::Matte);
+        let glass = picture(true, clear, SolidLook::Glass);
+        let opaque = picture(true, red, SolidLook::Matte);
+        assert!((0..3).all(|c| glass[c].abs_diff(behind[c]) < 45), "{glass:?} {behind:?}");
+        assert!(opaque[0] > opaque[2] + 25 && glass[0].abs_diff(glass[2]) < 25, "{opaque:?} {glass:?}");
     }
 }

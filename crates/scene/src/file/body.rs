@@ -1,5 +1,6 @@
 //! Shapes, sources and obstacles as they are typed.
 
+use bathtub_output::render::SolidLook;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -64,9 +65,13 @@ pub struct ObstacleEntry {
     /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<[f64; 3]>,
-    /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
+    /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
+    /// `render.solids`; a trace of green for glass.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: Option<[f32; 3]>,
+    /// What it is made of in pictures. Default: matte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<SolidLook>,
 }
 
 fn positive_triple(_: &mut SchemaGenerator) -> Schema {

@@ -4,16 +4,18 @@
 //! into error messages. Lengths in metres, times in seconds, angles in degrees, temperatures in kelvin above ambient.
 
 mod body;
+mod rigid;
 mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+pub use rigid::{BodyEntry, JointEntry, JointTypeName};
 pub use water::{DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
 use bathtub_output::render::RenderSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A scene: a box with smoke or water in it, where that comes from and goes, and what stands in its way.
+/// A scene: a box with smoke or water in it, where that comes from and goes, what stands in its way, and what floats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Bathtub scene")]
@@ -54,6 +56,12 @@ pub struct SceneFile {
     /// Static and scripted solids, each under its own `[[obstacle]]`.
     #[serde(default)]
     pub obstacle: Vec<ObstacleEntry>,
+    /// Solids that move as fluid, weight and contact push them, each under its own `[[body]]`.
+    #[serde(default)]
+    pub body: Vec<BodyEntry>,
+    /// What holds bodies together or to the world, each under its own `[[joint]]`.
+    #[serde(default)]
+    pub joint: Vec<JointEntry>,
 }
 
 impl SceneFile {
@@ -65,7 +73,8 @@ impl SceneFile {
         let sources = self.source.iter_mut().map(|s| &mut s.shape).enumerate().map(key("source"));
         let drains = self.drain.iter_mut().map(|d| &mut d.shape).enumerate().map(key("drain"));
         let obstacles = self.obstacle.iter_mut().map(|o| &mut o.shape).enumerate().map(key("obstacle"));
-        liquids.chain(sources).chain(drains).chain(obstacles)
+        let bodies = self.body.iter_mut().map(|b| &mut b.shape).enumerate().map(key("body"));
+        liquids.chain(sources).chain(drains).chain(obstacles).chain(bodies)
     }
 }
 

@@ -75,9 +75,9 @@ pub struct ShakeEntry {
 pub struct LiquidEntry {
     /// Unique name: letters, digits, `_` and `-`. Default: `liquid-N`, counted from 0.
     pub name: Option<String>,
-    /// Fills this shape, centred on `position`, outside of all obstacles.
+    /// Fills this shape, centred on `position`, outside of all solids.
     pub shape: Option<ShapeEntry>,
-    /// Fills the domain up to this y, m, outside of all obstacles.
+    /// Fills the domain up to this y, m, outside of all solids.
     pub level: Option<f64>,
     /// Where the shape is, m. Default: the world's origin.
     pub position: Option<[f64; 3]>,

@@ -75,12 +75,13 @@ impl Crowding {
         grid: &Grid,
         boundary: &Boundary,
         projection: &mut Projection,
+        distance: &CellField,
         plans: &[Extension],
         drift: &mut FaceField,
     ) -> Result<(), SolveError> {
         self.potential.data.fill(0.0);
         drift.axes.iter_mut().for_each(|d| d.fill(0.0));
-        projection.spread(boundary, &self.excess, &mut self.potential, drift)?;
+        projection.spread(boundary, distance, &self.excess, &mut self.potential, drift)?;
         for axis in Axis::ALL {
             drift.axes[axis.index()].par_iter_mut().for_each(|d| *d *= grid.dx);
         }

@@ -94,21 +94,28 @@ pub struct WaterState {
 }
 
 impl WaterState {
-    /// Volume that the liquid fills, m³: a cell with liquid on all sides counts with its open volume (in cells), any
+    /// Volume that the liquid fills, m³: a cell with liquid all around it counts with its open volume (in cells), any
     /// other with what particles fill of it (in cells).
     ///
-    /// Unlike the particles' number, this changes if the particles crowd or scatter.
+    /// Unlike the particles' number, this changes if the particles crowd or scatter. All around means all 26 neighbours: the kernel
+    /// takes from a cell what it gives to the others that share a corner with it, air included, and that must not count twice.
     pub(crate) fn filled_volume(&self, grid: &Grid, open: &CellField, filled: &CellField) -> f64 {
         let d = &self.distance.data;
         let (dims, cell_volume) = (grid.dims, grid.dx.powi(3));
-        let stride = strides(dims);
         let is_air = |c: usize| d[c] >= 0.0 && open.data[c] > 0.0;
+        let touches_air = |at: [usize; 3]| {
+            let [x, y, z] = [0, 1, 2].map(|a| at[a].saturating_sub(1)..(at[a] + 2).min(dims[a]));
+            z.into_iter().any(|k| {
+                y.clone().any(|j| {
+                    let row = dims[0] * (j + dims[1] * k);
+                    (row + x.start..row + x.end).any(is_air)
+                })
+            })
+        };
         sum_rows(dims, |j, k| {
             let cell = |i: usize| {
-                let (at, c) = ([i, j, k], i + dims[0] * (j + dims[1] * k));
-                let beside =
-                    |a: usize| at[a] > 0 && is_air(c - stride[a]) || at[a] + 1 < dims[a] && is_air(c + stride[a]);
-                match is_air(c) || (0..3).any(beside) {
+                let c = i + dims[0] * (j + dims[1] * k);
+                match is_air(c) || touches_air([i, j, k]) {
                     true => cell_volume * filled.data[c],
                     false => cell_volume * open.data[c],
                 }
@@ -250,6 +257,8 @@ impl Water {
         let solids = &boundary.distance;
         let sides = Sides::new(grid, boundary);
         let (near, trace, h) = (&self.surface.near, self.params.trace, step.dt / grid.dx);
+        // Unless it is FLIP's, a particle's velocity is the flow's where it is, which saves the first sample.
+        let knows_flow = !matches!(self.params.transfer, Transfer::Flip { .. });
         let per_cell = 1.0 / grid.dx;
         let follow = |(&x, &v): (&DVec3, &DVec3)| {
             let p = (x - grid.origin) * per_cell;
@@ -257,7 +266,7 @@ impl Water {
             // First apart, then along; spray flies on its own.
             let wanted = if is_carried {
                 let apart = p + per_cell * drift.linear(p);
-                apart + displacement(&flow, apart, h, trace)
+                apart + displacement(&flow, if knows_flow { v } else { flow.linear(p) }, apart, h, trace)
             } else {
                 p + h * v
             };
@@ -295,9 +304,8 @@ impl Water {
     }
 
     /// Velocity that a free particle gains in this step, m/s.
-    pub fn gain(&self, step: &Step) -> DVec3 {
-        let shaken = self.params.shake.map_or(DVec3::ZERO, |shake| shake.impulse(step.time, step.dt));
-        let mut gain = step.dt * self.params.gravity + shaken;
+    fn gain(&self, step: &Step) -> DVec3 {
+        let mut gain = self.params.gain(step.time, step.dt);
         for axis in Axis::ALL.into_iter().filter(|&axis| step.grid.is_flat(axis)) {
             gain[axis.index()] = 0.0;
         }
@@ -336,7 +344,7 @@ impl Water {
 
         if self.params.hold_volume {
             self.crowding.find(boundary, &self.surface, &state.distance);
-            self.crowding.spread(grid, boundary, projection, &plans, &mut state.drift)?;
+            self.crowding.spread(grid, boundary, projection, &state.distance, &plans, &mut state.drift)?;
             clock.lap("spread");
         }
         Ok(())
@@ -353,10 +361,9 @@ impl Water {
     }
 }
 
-/// How far the flow takes a point of index space in `h` = Δt/dx.
+/// How far the flow, of velocity `k1` at the start, takes a point of index space in `h` = Δt/dx.
 #[inline(always)]
-fn displacement(flow: &VelocityLattice, p: DVec3, h: f64, trace: Trace) -> DVec3 {
-    let k1 = flow.linear(p);
+fn displacement(flow: &VelocityLattice, k1: DVec3, p: DVec3, h: f64, trace: Trace) -> DVec3 {
     let k2 = flow.linear(p + 0.5 * h * k1);
     match trace {
         Trace::Rk2 => h * k2,
@@ -442,6 +449,11 @@ impl Sides {
 }
 
 impl WaterParams {
+    /// Velocity that what nothing holds gains over a step from `time` to `time + dt` (s), m/s.
+    pub(super) fn gain(&self, time: f64, dt: f64) -> DVec3 {
+        dt * self.gravity + self.shake.map_or(DVec3::ZERO, |shake| shake.impulse(time, dt))
+    }
+
     /// Particles of a full cell.
     pub fn particles_per_cell(&self, grid: &Grid) -> usize {
         self.parts(grid).iter().product()

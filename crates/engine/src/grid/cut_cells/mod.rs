@@ -51,7 +51,7 @@ pub struct CutPolygon {
 }
 
 /// What one body cuts out of a grid. Depends on geometry only: a body at rest is cut once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodyCut {
     /// Sorted by cell, then triangle.
     pub polygons: Vec<CutPolygon>,
@@ -71,7 +71,7 @@ struct Entry {
 }
 
 /// A box of cells of a larger grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct CellRange {
     start: [usize; 3],
     /// Number of cells along each axis; all 0 if there are none.

@@ -3,7 +3,8 @@
 use super::super::laplacian::Laplacian;
 use super::super::real::Real;
 use super::super::stencil::{Network, Plane};
-use super::sweep::{Smooth, build_plane, convert_plane, factor};
+use super::bodies::Bodies;
+use super::sweep::{Smooth, build_plane, convert_plane, factor, subtract_product};
 use super::transfer::{Moments, open_faces};
 use rayon::prelude::*;
 
@@ -16,6 +17,8 @@ pub(super) struct Level<T> {
     pub black: Vec<T>,
     /// b·z of each plane.
     pub dots: Vec<f64>,
+    /// The solids that answer pressure.
+    pub bodies: Bodies,
     /// What a level below the finest has besides.
     pub coarse: Coarse<T>,
 }
@@ -31,6 +34,8 @@ pub(super) struct Coarse<T> {
     pub moments: Moments<T>,
     pub rhs: Vec<T>,
     pub x: Vec<T>,
+    /// What a second visit adds to `x`; empty if there is none.
+    pub second: Vec<T>,
 }
 
 impl<T: Real> Coarse<T> {
@@ -93,9 +98,17 @@ impl<T: Real> Coarse<T> {
         dims
     }
 
+    /// Make room for a second visit.
+    pub fn resize_second(&mut self) {
+        self.second.resize(self.x.len(), T::of(0.0));
+    }
+
     fn bytes(&self) -> usize {
         let f64s = self.faces.iter().chain(&self.widths).map(Vec::capacity).sum::<usize>() + self.extra.capacity();
-        let reals = self.moments.iter().map(Vec::capacity).sum::<usize>() + self.rhs.capacity() + self.x.capacity();
+        let reals = self.moments.iter().map(Vec::capacity).sum::<usize>()
+            + self.rhs.capacity()
+            + self.x.capacity()
+            + self.second.capacity();
         8 * f64s + size_of::<T>() * reals + self.open.capacity()
     }
 }
@@ -149,6 +162,25 @@ impl<T: Real> Level<T> {
         self.coarse = coarse;
     }
 
+    /// b ← b − Σ x, bodies included.
+    pub fn residual(&mut self, b: &mut [T], x: &[T]) {
+        let [nx, ny, nz] = self.dims;
+        let at = |j: usize, k: usize| &x[nx * (j + ny * k)..][..nx];
+        b.par_chunks_mut(nx * ny).enumerate().with_min_len((8192 / (nx * ny)).max(1)).for_each(|(k, b)| {
+            for (j, b) in b.chunks_exact_mut(nx).enumerate() {
+                // Where a neighbour is missing its coefficient is zero, and any row will do.
+                let sides = [
+                    at(j.saturating_sub(1), k),
+                    at((j + 1).min(ny - 1), k),
+                    at(j, k.saturating_sub(1)),
+                    at(j, (k + 1).min(nz - 1)),
+                ];
+                subtract_product(&self.planes[k], j, at(j, k), sides, b);
+            }
+        });
+        self.bodies.subtract_product(x, b);
+    }
+
     /// Widths of the cells, in cells of the finest level.
     pub fn widths(&self) -> &[Vec<f64>; 3] {
         &self.coarse.widths
@@ -158,6 +190,7 @@ impl<T: Real> Level<T> {
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(Plane::bytes).sum::<usize>()
             + size_of::<T>() * self.black.capacity()
+            + self.bodies.bytes()
             + self.coarse.bytes()
     }
 }

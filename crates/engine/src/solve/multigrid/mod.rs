@@ -8,6 +8,7 @@
 //! Coefficients and right-hand sides are scaled by powers of two to values near one, so f32 neither overflows nor
 //! loses small numbers; the result is the cycle's up to that constant factor.
 
+mod bodies;
 mod level;
 mod passes;
 mod sweep;
@@ -15,11 +16,16 @@ mod transfer;
 
 use super::conjugate_gradients::Preconditioner;
 use super::laplacian::Laplacian;
+use super::low_rank::LowRank;
 use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
-use level::Level;
+use bodies::Bodies;
+use level::{Coarse, Level};
 use passes::Ring;
+
+/// With bodies, a level of at most this many cells is solved directly.
+const BOTTOM: usize = 128;
 
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +35,8 @@ pub struct Multigrid<T> {
     zeros: Vec<f64>,
     unit: f64,
     scale: f64,
+    /// Whether the bodies are left out.
+    holds_bodies: bool,
 }
 
 impl<T: Real> Multigrid<T> {
@@ -56,6 +64,38 @@ impl<T: Real> Multigrid<T> {
         }
     }
 
+    /// Add C Cᵀ of bodies to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for Σ = L + C Cᵀ.
+    pub fn couple(&mut self, low_rank: &LowRank) {
+        self.levels.iter_mut().for_each(|level| level.bodies.clear());
+        if low_rank.blocks.is_empty() {
+            return;
+        }
+        let mut columns = low_rank.clone();
+        let scale = self.unit.sqrt().recip();
+        columns.blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|value| *value *= scale);
+        for l in 0..self.levels.len() {
+            let (finer, coarser) = self.levels.split_at_mut(l + 1);
+            let (fine, mut bodies) = (&mut finer[l], Bodies::default());
+            match coarser.first_mut() {
+                Some(coarse) if fine.dims.iter().product::<usize>() > BOTTOM => {
+                    columns = bodies.build(columns, fine, coarse);
+                    coarse.coarse.resize_second();
+                    fine.bodies = bodies;
+                }
+                _ => {
+                    bodies.build_bottom(columns, fine);
+                    fine.bodies = bodies;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether the next cycles are for L alone, as if there were no bodies.
+    pub fn hold_bodies(&mut self, held: bool) {
+        self.holds_bodies = held;
+    }
+
     /// Scale right-hand sides by about 1 ÷ `norm` from now on.
     pub fn normalise(&mut self, norm: f64) {
         self.scale = 1.0 / power_of_two(norm);
@@ -75,24 +115,59 @@ impl<T: Real> Multigrid<T> {
 impl<T: Real> Preconditioner for Multigrid<T> {
     type Scalar = T;
 
-    fn apply(&mut self, r: &[f64], z: &mut [T]) -> f64 {
-        cycle(&mut self.levels, r, self.scale, z, &mut self.rings)
+    fn apply(&mut self, r: &mut [f64], z: &mut [T]) -> f64 {
+        cycle(
+            &mut self.levels,
+            r,
+            self.scale,
+            z,
+            &mut Workspace { rings: &mut self.rings, holds_bodies: self.holds_bodies },
+        )
     }
 }
 
-/// z ← V b on the first of `levels`; returns b·z.
-fn cycle<T: Real, B: Real>(levels: &mut [Level<T>], b: &[B], scale: f64, z: &mut [T], rings: &mut [Ring<T>]) -> f64 {
+/// What all levels share.
+struct Workspace<'a, T> {
+    rings: &'a mut [Ring<T>],
+    holds_bodies: bool,
+}
+
+/// z ← V b on the first of `levels`; returns b·z. `b` is changed in between.
+fn cycle<T: Real, B: Real>(
+    levels: &mut [Level<T>],
+    b: &mut [B],
+    scale: f64,
+    z: &mut [T],
+    shared: &mut Workspace<T>,
+) -> f64 {
     let (fine, coarser) = levels.split_first_mut().expect("at least one level");
+    let mut nobody = Bodies::default();
+    let bodies = if shared.holds_bodies { &mut nobody } else { &mut fine.bodies };
+    if let Some(product) = bodies.solve_bottom(b, scale, z) {
+        return product;
+    }
     let Some(coarse) = coarser.first_mut() else {
         return fine.solve_cell(b, scale, z);
     };
-    fine.descend(b, scale, &mut coarse.coarse.moments, rings);
+    let mut bodies = std::mem::take(bodies);
+    bodies.begin(b);
+    fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
     let dims = coarse.dims;
     let mut vectors = std::mem::take(&mut coarse.coarse);
     transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
-    cycle(coarser, &vectors.rhs, 1.0, &mut vectors.x, rings);
-    let product = fine.ascend(b, scale, (dims, &vectors), z, rings);
+    cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
+    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() {
+        let Coarse { rhs, x, second, .. } = &mut vectors;
+        coarser[0].residual(rhs, x);
+        cycle(coarser, rhs, 1.0, second, shared);
+        x.iter_mut().zip(second).for_each(|(x, more)| *x += *more);
+    }
+    bodies.correct(&fine.black, scale, &vectors.x, b);
+    let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, b);
     coarser[0].coarse = vectors;
+    if !shared.holds_bodies {
+        fine.bodies = bodies;
+    }
     product
 }
 

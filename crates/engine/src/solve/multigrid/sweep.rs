@@ -122,6 +122,72 @@ pub(super) fn factor(faces: &[f64; 6], extra: f64) -> f64 {
     if a > 0.0 { 2.0 * a / (2.0 * a + extra) } else { 1.0 }
 }
 
+/// b ← b − L x over row j; `x` is the row and `sides` those around it (y−, y+, z−, z+), all cells in order.
+pub(super) fn subtract_product<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, x: &[T], sides: [&[T]; 4], b: &mut [T]) {
+    let n = x.len();
+    let one = T::of(1.0);
+    for span in plane.row(j) {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let beside = |i: usize| [if i > 0 { x[i - 1] } else { x[i] }, if i + 1 < n { x[i + 1] } else { x[i] }];
+        let mut subtract = |i: usize, c: [T; 6], inverse: T| {
+            let [left, right] = beside(i);
+            let around = combine(c, [left, right, sides[0][i], sides[1][i], sides[2][i], sides[3][i]]);
+            // Cells that are no unknowns have no coefficients, and x is zero there.
+            let own = if inverse > T::of(0.0) { T::of(one.f64() / inverse.f64()) * x[i] } else { T::of(0.0) };
+            b[i] = b[i] - own + around;
+        };
+        match &span.kind {
+            Kind::Uniform(u) => {
+                for i in start..end {
+                    let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
+                    let left = if i == start { u.ends[0] } else { u.x };
+                    let right = if i + 1 == end { u.ends[1] } else { u.x };
+                    let [a, b, c, d] = u.sides;
+                    subtract(i, [left, right, a, b, c, d], u.inverse[place]);
+                }
+            }
+            Kind::Packed(offset) => {
+                let slots = (end - start).div_ceil(2);
+                for i in start..end {
+                    let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
+                    let c = std::array::from_fn(|n| plane.packed[slot + n * slots]);
+                    subtract(i, c, plane.packed[slot + 6 * slots]);
+                }
+            }
+        }
+    }
+}
+
+/// What the cells of a range of row j have: conductances x−, x+, y−, y+, z−, z+, 1 ÷ diagonal, interpolation factor.
+pub(super) fn coefficients<T: Real>(
+    plane: &Plane<Smooth<T>, T>,
+    j: usize,
+    cells: std::ops::Range<usize>,
+    mut visit: impl FnMut(usize, ([f64; 6], f64, f64)),
+) {
+    for span in plane.row(j) {
+        let (start, end) = (span.start as usize, span.end as usize);
+        for i in start.max(cells.start)..end.min(cells.end) {
+            let numbers: [T; PACK] = match &span.kind {
+                Kind::Uniform(u) => {
+                    let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
+                    let left = if i == start { u.ends[0] } else { u.x };
+                    let right = if i + 1 == end { u.ends[1] } else { u.x };
+                    let [a, b, c, d] = u.sides;
+                    [left, right, a, b, c, d, u.inverse[place], u.factor[place]]
+                }
+                Kind::Packed(offset) => {
+                    let slots = (end - start).div_ceil(2);
+                    let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
+                    std::array::from_fn(|n| plane.packed[slot + n * slots])
+                }
+            };
+            let [a, b, c, d, e, f, inverse, factor] = numbers.map(T::f64);
+            visit(i, ([a, b, c, d, e, f], inverse, factor));
+        }
+    }
+}
+
 /// out ← f(b, Σ a_f u_nb, 1 ÷ diagonal, interpolation factor) for every cell of the row with the given parity.
 #[inline(always)]
 pub(super) fn sweep<T: Real>(

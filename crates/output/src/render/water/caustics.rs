@@ -1,12 +1,13 @@
 //! Where the key light falls on the floor, through the water and past the solids.
 //!
-//! A regular bundle of parallel rays is sent down from the light. Each is bent by the water's surface, loses what the
-//! water absorbs, and leaves the rest where it meets the floor: caustics, the tinted shadow of the water and the
-//! shadows of solids in one map. Light that the water reflects is lost.
+//! A regular bundle of parallel rays is sent down from the light. Each is bent by water and glass, loses what they
+//! absorb and reflect, and leaves the rest where it meets the floor: caustics, the tinted shadow of water and glass and the
+//! shadows of solids in one map.
 
-use super::Scene;
-use super::interface::{Crossing, cross};
+use super::medium::Medium;
+use super::{Scene, Target};
 use crate::render::camera::Ray;
+use crate::render::interface::cross;
 use glam::Vec3A;
 use rayon::prelude::*;
 
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 const TEXELS: f32 = 320.0;
 const RAYS: usize = 2;
 /// Surfaces that a ray may cross.
-const CROSSINGS: usize = 8;
+const CROSSINGS: usize = 16;
 /// Blur passes, for the light is not a point.
 const BLUR: usize = 2;
 
@@ -52,7 +53,7 @@ impl FloorLight {
                     let x = light.low[0] + step * (column as f32 + 0.5) - 0.5 * texel;
                     let z = light.low[1] + step * (row as f32 + 0.5) - 0.5 * texel;
                     let origin = Vec3A::new(x, y, z) + start * toward;
-                    landing(scene, Ray { origin, direction: -toward.normalize() }, y)
+                    landing(scene, Ray { origin, direction: -toward.normalize() })
                 };
                 (0..dims[0] * RAYS).filter_map(cast).collect()
             })
@@ -110,36 +111,30 @@ impl FloorLight {
     }
 }
 
-/// Where a ray of the light meets the floor at height `y`, and what is left of it.
-fn landing(scene: &Scene, ray: Ray, y: f32) -> Option<(Vec3A, Vec3A)> {
+/// Where a ray of the light meets the floor, and what is left of it.
+fn landing(scene: &Scene, ray: Ray) -> Option<(Vec3A, Vec3A)> {
     let (mut ray, mut left) = (ray, Vec3A::ONE);
-    let mut in_water = false;
+    let mut medium = Medium::AIR;
     for _ in 0..CROSSINGS {
-        let floor = (y - ray.origin.y) / ray.direction.y;
-        let floor = if floor > 0.0 { floor } else { f32::INFINITY };
-        let water = scene.water.nearest(&ray, f32::INFINITY);
-        let limit = water.map_or(floor, |hit| hit.t.min(floor));
-        if scene.surfaces.solids.occluded(&ray, limit) {
-            return None;
+        let (target, distance) = scene.meet(&ray, medium, 0);
+        if distance < f32::INFINITY {
+            left *= scene.transmitted(medium, distance);
         }
-        if in_water && limit < f32::INFINITY {
-            left *= scene.transmitted(limit);
-        }
-        match water {
-            // The water's lower face on the floor is the floor.
-            Some(hit) if !(scene.is_on_floor(ray.at(hit.t)) && hit.face_normal.y < -0.9) && hit.t < floor => {
-                let Crossing { refracted, reflected, .. } = cross(&ray, &hit, scene.refraction);
-                let entering = hit.face_normal.dot(ray.direction) < 0.0;
-                let (direction, inside) = match refracted {
-                    Some(direction) => (direction, entering),
-                    None => (reflected, true),
+        match target {
+            Target::Floor => return Some((ray.at(distance), left)),
+            Target::Solid(_) | Target::Surroundings => return None,
+            Target::Water(hit) | Target::Glass(hit) => {
+                let [here, beyond] = medium.sides(&target, &ray, &hit);
+                let crossing = cross(&ray, &hit, here.index(scene.refraction) / beyond.index(scene.refraction));
+                let (direction, part, side) = match crossing.refracted {
+                    Some(direction) => (direction, 1.0 - crossing.reflectance, beyond),
+                    None => (crossing.reflected, 1.0, here),
                 };
-                let side = hit.face_normal * direction.dot(hit.face_normal).signum();
-                ray = Ray { origin: ray.at(hit.t) + scene.skin * side, direction };
-                in_water = inside;
+                let outwards = hit.face_normal * direction.dot(hit.face_normal).signum();
+                ray = Ray { origin: ray.at(distance) + scene.skin * outwards, direction };
+                left *= part;
+                medium = side;
             }
-            _ if limit < f32::INFINITY => return Some((ray.at(limit), left)),
-            _ => return None,
         }
     }
     None

@@ -1,14 +1,15 @@
-//! The picture of water: a few rays per pixel that the surface splits into a reflected and a refracted part.
+//! The picture of water: a few rays per pixel that its surface, and that of glass, splits into a reflected and a refracted part.
 //!
-//! Inside the water, light fades with distance by colour (Beer and Lambert) and takes on a little haze. Rays end
+//! Inside the water and the glass, light fades with distance by colour (Beer and Lambert) and takes on a little haze. Rays end
 //! at solids, at the floor, or in the surroundings (`studio`); the floor is lit by what the water lets through (`caustics`). The medium of a ray
-//! follows from the side on which it meets a triangle, so a gap or an overlap of the mesh spoils one ray only.
+//! follows from the side on which it meets a triangle, so a gap or an overlap of the mesh spoils one ray only. Water reaches a little into
+//! solids; where it overlaps with glass there is glass, so light goes from one into the other without air between (`medium`).
 //!
 //! Not done: light that solids under water receive through waves (they get the light of a flat surface), foam, motion
 //! blur, a camera inside the water whose picture shows no water surface.
 
 mod caustics;
-mod interface;
+mod medium;
 mod outline;
 mod studio;
 
@@ -18,20 +19,24 @@ use super::WaterScene;
 use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear, to_bytes};
+use super::interface::cross;
 use super::settings::RenderSettings;
 use super::shade::{Arriving, DIFFUSE, Place, SKY_MEAN, Surfaces};
 use crate::picture::Image;
 use caustics::FloorLight;
 use glam::Vec3A;
-use interface::cross;
+use medium::Medium;
 use outline::Outline;
 use rayon::prelude::*;
 use studio::Studio;
 
-/// A ray may be split or bent this often.
+/// A ray may be split or bent this often, and go through this many surfaces of glass besides.
 const DEPTH: u8 = 8;
+const GLASS_SURFACES: u8 = 16;
 /// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
 const FAINT: [f32; 2] = [0.004, 0.03];
+/// What glass reflects of less than this part of a pixel's light is the surroundings only.
+const FAINT_MIRROR: f32 = 0.1;
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -80,7 +85,7 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
 }
 
 /// Everything that a ray may meet.
-pub struct Scene {
+struct Scene {
     water: Solids,
     surfaces: Surfaces,
     studio: Studio,
@@ -102,14 +107,17 @@ struct Path {
     ray: Ray,
     /// What is left of its light.
     weight: Vec3A,
-    in_water: bool,
+    medium: Medium,
     depth: u8,
+    /// Surfaces of glass that it went through.
+    glass_surfaces: u8,
 }
 
 /// What a ray meets first.
 enum Target {
     Solid(Hit),
     Water(Hit),
+    Glass(Hit),
     /// Dry, or through water that lies on it.
     Floor,
     Surroundings,
@@ -118,7 +126,7 @@ enum Target {
 impl Scene {
     fn new(scene: &WaterScene, settings: &RenderSettings, camera: &Camera) -> Self {
         let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
-        let mut surfaces = Surfaces::new(Solids::new(scene.surfaces), settings, low, high);
+        let mut surfaces = Surfaces::new(scene.surfaces, settings, low, high);
         surfaces.sky *= BRIGHT_SKY;
         let look = &settings.water;
         let depth = look.depth.unwrap_or(DEFAULT_DEPTH * surfaces.reach);
@@ -142,69 +150,101 @@ impl Scene {
     fn look(&self, ray: Ray, floor: Option<&FloorLight>, place: Place) -> (Vec3A, f32) {
         let mut light = Vec3A::ZERO;
         let mut nearest = None;
-        let mut paths = vec![Path { ray, weight: Vec3A::ONE, in_water: false, depth: 0 }];
-        while let Some(Path { ray, mut weight, in_water, depth }) = paths.pop() {
-            let (target, distance) = self.meet(&ray, in_water, depth);
+        let start = Path { ray, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
+        let mut paths = vec![start];
+        while let Some(Path { ray, mut weight, medium, depth, glass_surfaces }) = paths.pop() {
+            let (target, distance) = self.meet(&ray, medium, depth);
             nearest.get_or_insert(distance);
-            if in_water && distance < f32::INFINITY {
-                let clear = (-self.haze * distance).exp();
+            if distance < f32::INFINITY {
+                let clear = if medium.is_water() { (-self.haze * distance).exp() } else { 1.0 };
                 light += weight * self.haze_light * (1.0 - clear);
-                weight *= clear * self.transmitted(distance);
+                weight *= clear * self.transmitted(medium, distance);
             }
             let point = ray.at(distance);
             match target {
                 Target::Solid(hit) => {
-                    let arriving = |start| self.arriving(start, in_water);
+                    let arriving = |start| self.arriving(start, medium.is_water());
                     light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
                 }
-                Target::Floor => light += weight * self.floor(point, in_water, floor, place),
-                Target::Surroundings if depth == 0 => light += weight * self.studio.backdrop(ray.direction),
+                Target::Floor => light += weight * self.floor(point, medium.is_water(), floor, place),
+                Target::Surroundings if depth == 0 && glass_surfaces == 0 => {
+                    light += weight * self.studio.backdrop(ray.direction);
+                }
+                Target::Surroundings if depth == 0 => light += weight * self.studio.through_glass(ray.direction),
                 Target::Surroundings => light += weight * self.studio.sky(ray.direction),
-                Target::Water(hit) => {
-                    let crossing = cross(&ray, &hit, self.refraction);
-                    let entering = hit.face_normal.dot(ray.direction) < 0.0;
-                    let faint = FAINT[usize::from(depth > 0)];
-                    let mut go_on = |direction: Vec3A, weight: Vec3A, in_water: bool| {
-                        if weight.max_element() > faint && depth < DEPTH {
+                Target::Water(hit) | Target::Glass(hit) => {
+                    let [here, beyond] = medium.sides(&target, &ray, &hit);
+                    let crossing = cross(&ray, &hit, here.index(self.refraction) / beyond.index(self.refraction));
+                    // What goes through glass is hardly bent on the whole: that does not count as a split.
+                    let is_pane = here.glass.is_some() || beyond.glass.is_some();
+                    let faint = FAINT[usize::from(depth > 0 || glass_surfaces > 0)];
+                    let mut go_on = |direction: Vec3A, part: f32, medium: Medium, depth: u8, glass_surfaces: u8| {
+                        let weight = weight * part;
+                        if weight.max_element() > faint && depth <= DEPTH && glass_surfaces <= GLASS_SURFACES {
                             let side = hit.face_normal * direction.dot(hit.face_normal).signum();
                             let ray = Ray { origin: point + self.skin * side, direction };
-                            paths.push(Path { ray, weight, in_water, depth: depth + 1 });
+                            paths.push(Path { ray, weight, medium, depth, glass_surfaces });
                         }
                     };
                     if let Some(direction) = crossing.refracted {
-                        go_on(direction, weight * (1.0 - crossing.reflectance), entering);
+                        let (depth, glass_surfaces) =
+                            if is_pane { (depth, glass_surfaces + 1) } else { (depth + 1, glass_surfaces) };
+                        go_on(direction, 1.0 - crossing.reflectance, beyond, depth, glass_surfaces);
                     }
-                    go_on(crossing.reflected, weight * crossing.reflectance, !entering);
+                    let mirrored = weight * crossing.reflectance;
+                    if is_pane && mirrored.max_element() < FAINT_MIRROR {
+                        light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
+                    } else {
+                        go_on(crossing.reflected, crossing.reflectance, here, depth + 1, glass_surfaces);
+                    }
                 }
             }
         }
         (light, nearest.unwrap_or(f32::INFINITY))
     }
 
-    fn meet(&self, ray: &Ray, in_water: bool, depth: u8) -> (Target, f32) {
+    /// What a ray would see if there were nothing but the surroundings.
+    fn surroundings(&self, ray: &Ray) -> Vec3A {
         let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
-        let ground = ground.unwrap_or(f32::INFINITY);
-        let coarse = !in_water && depth > COARSE_DEPTH;
-        let water = if coarse { None } else { self.water.nearest(ray, ground + self.on_floor) };
-        let limit = water.map_or(ground, |hit| hit.t.min(ground));
-        match (self.surfaces.solids.nearest(ray, limit), water) {
-            (Some(hit), _) => (Target::Solid(hit), hit.t),
-            // The lower face of water that lies on the floor is the floor.
-            (None, Some(hit)) if hit.t < ground && !(hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t))) => {
-                (Target::Water(hit), hit.t)
-            }
-            _ if ground < f32::INFINITY => (Target::Floor, ground),
-            (None, Some(hit)) => (Target::Water(hit), hit.t),
-            _ => (Target::Surroundings, f32::INFINITY),
+        match ground {
+            Some(t) => self.studio.floor(ray.at(t), Vec3A::ONE),
+            None => self.studio.sky(ray.direction),
         }
+    }
+
+    /// What a ray meets first, and how far away.
+    fn meet(&self, ray: &Ray, medium: Medium, depth: u8) -> (Target, f32) {
+        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
+        let mut first = ground.map_or((Target::Surroundings, f32::INFINITY), |t| (Target::Floor, t));
+        // The lower face of water or glass that lies on the floor is the floor.
+        let is_floor = |hit: &Hit| hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
+        let coarse = !medium.is_water() && depth > COARSE_DEPTH;
+        if !coarse && let Some(hit) = self.water.nearest(ray, first.1).filter(|hit| !is_floor(hit)) {
+            first = (Target::Water(hit), hit.t);
+        }
+        if let Some(hit) = self.surfaces.glass.nearest(ray, first.1).filter(|hit| !is_floor(hit)) {
+            first = (Target::Glass(hit), hit.t);
+        }
+        if let Some(hit) = self.surfaces.solids.nearest(ray, first.1) {
+            first = (Target::Solid(hit), hit.t);
+        }
+        first
     }
 
     fn is_on_floor(&self, point: Vec3A) -> bool {
         self.surfaces.ground.is_some_and(|y| (point.y - y).abs() < self.on_floor)
     }
 
-    /// What is left of light after a distance in the water.
-    fn transmitted(&self, distance: f32) -> Vec3A {
+    /// What is left of light after a distance.
+    fn transmitted(&self, medium: Medium, distance: f32) -> Vec3A {
+        match medium.glass {
+            Some(body) => self.surfaces.through_glass(body, distance),
+            None if medium.is_water() => self.through_water(distance),
+            None => Vec3A::ONE,
+        }
+    }
+
+    fn through_water(&self, distance: f32) -> Vec3A {
         Vec3A::from((self.absorption * -distance).to_array().map(f32::exp))
     }
 
@@ -213,7 +253,7 @@ impl Scene {
         let through = |direction: Vec3A| {
             let hit = self.water.nearest(&Ray { origin: point, direction }, f32::INFINITY);
             match hit {
-                Some(hit) if in_water => self.transmitted(hit.t),
+                Some(hit) if in_water => self.through_water(hit.t),
                 // Some water between: its surface turns part of the light away.
                 Some(_) => Vec3A::splat(0.92),
                 None => Vec3A::ONE,
@@ -231,7 +271,7 @@ impl Scene {
         let mut sky = self.surfaces.sky_near_ground(start, place);
         if in_water {
             let up = self.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY);
-            sky *= up.map_or(Vec3A::ONE, |hit| self.transmitted(hit.t));
+            sky *= up.map_or(Vec3A::ONE, |hit| self.through_water(hit.t));
         }
         let key = lit.map_or(Vec3A::ONE, |lit| lit.at(point));
         // Light from the walls of the studio keeps shadows from going black.
@@ -244,6 +284,7 @@ impl Scene {
 mod tests {
     use super::*;
     use crate::frame::Surface;
+    use crate::render::SolidLook;
     use bathtub_engine::geometry::{Pose, Shape, TriMesh};
     use bathtub_engine::grid::Grid;
     use glam::{DQuat, DVec3};
@@ -264,9 +305,16 @@ mod tests {
 
     /// The picture from a metre and a half before the front, level with the middle of the water.
     fn picture(water: &TriMesh, surfaces: &[Surface]) -> Image {
+        picture_of(water, surfaces, &[(RED, SolidLook::Matte)])
+    }
+
+    const RED: [f32; 3] = [0.9, 0.2, 0.1];
+    const CLEAR: [f32; 3] = [0.97, 0.97, 0.97];
+
+    fn picture_of(water: &TriMesh, surfaces: &[Surface], looks: &[([f32; 3], SolidLook)]) -> Image {
         let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
-        let mut settings =
-            RenderSettings { size: Some([SIZE as u32; 2]), solids: vec![[0.9, 0.2, 0.1]], ..Default::default() };
+        let (solids, looks) = looks.iter().copied().unzip();
+        let mut settings = RenderSettings { size: Some([SIZE as u32; 2]), solids, looks, ..Default::default() };
         settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
         settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
         render(&WaterScene { grid: &grid, surfaces, water }, &settings)
@@ -306,5 +354,55 @@ mod tests {
         };
         let ratio = width(&block()) / width(&TriMesh::default());
         assert!((ratio - 2.0 / 1.875).abs() < 0.035, "{ratio}");
+    }
+
+    /// A pane 2 cm thick between the camera and the ball, which is cut in two by the pane's upper edge.
+    fn ball_behind_pane() -> Vec<Surface> {
+        let pose = Pose { position: DVec3::new(0.5, 0.13, 1.0), rotation: DQuat::IDENTITY };
+        let mesh = Shape::Box { size: DVec3::new(1.0, 0.26, 0.02) }.surface(1.0).posed(&pose);
+        let pane = Surface { name: "pane".into(), mesh, moves: false };
+        ball().into_iter().chain([pane]).collect()
+    }
+
+    #[test]
+    fn glass_shows_what_is_behind_it_and_another_solid_does_not() {
+        let seen = |bodies: &[Surface], pane: SolidLook| {
+            let looks = [(RED, SolidLook::Matte), (CLEAR, pane)];
+            pixel(&picture_of(&TriMesh::default(), bodies, &looks), SIZE / 2, SIZE / 2 + 16)
+        };
+        let both = ball_behind_pane();
+        let red = |[r, _, b]: [i32; 3]| r - b;
+        let [bare, nothing] = [&both[..1], &[]].map(|bodies| seen(bodies, SolidLook::Matte));
+        let [glass, opaque] = [SolidLook::Glass, SolidLook::Matte].map(|pane| seen(&both, pane));
+        assert!(bare[1] < 50 && nothing[1] > 200, "the ball is dark, the backdrop is light: {bare:?} {nothing:?}");
+        // The two faces mirror a twelfth of the bright surroundings over the ball's dark red.
+        assert!(red(glass) > red(nothing) + 20 && (80..120).contains(&glass[1]), "{glass:?}");
+        assert!(red(opaque) < red(nothing) + 15, "{opaque:?} {nothing:?}");
+    }
+
+    /// The floor behind a pane is nearly as light as without it, behind a wall it is in the shadow.
+    #[test]
+    fn light_falls_through_glass() {
+        let lit = |look: SolidLook| {
+            let image = picture_of(&TriMesh::default(), &ball_behind_pane()[1..], &[(CLEAR, look)]);
+            // The floor to the right of the pane's foot, where its shadow falls.
+            pixel(&image, SIZE / 2 + 20, SIZE / 2 + 40)[1]
+        };
+        let (glass, opaque) = (lit(SolidLook::Glass), lit(SolidLook::Matte));
+        assert!(glass > opaque + 20, "{glass} {opaque}");
+    }
+
+    /// Water against glass: light enters the water without air between, so the pane is invisible but for its outer face.
+    #[test]
+    fn where_water_and_glass_overlap_there_is_glass() {
+        let hit = Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3 };
+        let inwards = Ray { origin: Vec3A::Z, direction: Vec3A::NEG_Z };
+        let in_glass = Medium { in_water: false, glass: Some(3) };
+        let [here, beyond] = in_glass.sides(&Target::Water(hit), &inwards, &hit);
+        assert_eq!(here.index(1.333), beyond.index(1.333));
+        let outwards = Ray { origin: Vec3A::ZERO, direction: Vec3A::Z };
+        let [glass, water] = beyond.sides(&Target::Glass(hit), &outwards, &hit);
+        assert_eq!((glass.index(1.333), water.index(1.333)), (1.5, 1.333));
+        assert!(water.is_water() && !glass.is_water());
     }
 }

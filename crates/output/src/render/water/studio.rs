@@ -16,6 +16,16 @@ const RIM_BOX: [f32; 2] = [0.55, 0.16];
 const WINDOW_HEIGHT: f32 = 0.85;
 const WINDOW: [f32; 2] = [0.75, 0.22];
 const WINDOW_LIGHT: f32 = 1.9;
+/// A tall strip of light behind the camera on its left, which upright glass mirrors: how far to the left and how high, relative to how
+/// far behind, half widths, and brightness.
+const STRIP_PLACE: [f32; 2] = [-0.9, 0.25];
+const STRIP: [f32; 2] = [0.10, 0.75];
+const STRIP_LIGHT: f32 = 9.0;
+/// Dark cards stand to the left and right: how they begin and end, as cosines of the angle from the view, how high they are as a sine,
+/// and how dark. Clear things show them along their edges and stand out before the bright backdrop.
+const CARD: [[f32; 2]; 2] = [[0.9, 0.6], [-0.5, -0.1]];
+const CARD_HEIGHT: [f32; 2] = [0.7, 0.4];
+const CARD_SHADE: f32 = 0.65;
 /// Brightness of floor and sky in full light: the tone curve makes this near white.
 pub const WHITE: f32 = 1.55;
 /// Brightness of a box, relative to the light's strength.
@@ -34,7 +44,9 @@ pub struct Studio {
     horizon: Vec3A,
     zenith: Vec3A,
     floor: Vec3A,
-    boxes: [SoftBox; 3],
+    boxes: [SoftBox; 4],
+    /// Level direction of the view.
+    ahead: Vec3A,
     /// Middle of the domain on the floor.
     middle: Vec3A,
     /// Largest side of the domain, m.
@@ -72,6 +84,7 @@ impl SoftBox {
 impl Studio {
     pub fn new(look: &WaterLook, key: &Lamp, rim: &Lamp, forward: Vec3A, [low, high]: [Vec3A; 2]) -> Self {
         let ahead = forward.with_y(0.0).try_normalize().unwrap_or(Vec3A::NEG_Z);
+        let strip = (STRIP_PLACE[0] * ahead.cross(Vec3A::Y) + STRIP_PLACE[1] * Vec3A::Y - ahead).normalize();
         let window = (ahead + WINDOW_HEIGHT * Vec3A::Y).normalize();
         Self {
             horizon: WHITE * linear(look.horizon),
@@ -81,7 +94,9 @@ impl Studio {
                 SoftBox::new(key.toward, KEY_BOX, BOX_LIGHT * key.light),
                 SoftBox::new(rim.toward, RIM_BOX, BOX_LIGHT * rim.light),
                 SoftBox::new(window, WINDOW, Vec3A::splat(WINDOW_LIGHT)),
+                SoftBox::new(strip, STRIP, Vec3A::splat(STRIP_LIGHT)),
             ],
+            ahead,
             middle: (0.5 * (low + high)).with_y(low.y),
             reach: (high - low).max_element(),
         }
@@ -90,10 +105,17 @@ impl Studio {
     /// Light from far away.
     pub fn sky(&self, direction: Vec3A) -> Vec3A {
         let boxes = self.boxes.iter().map(|b| b.seen(direction)).sum::<Vec3A>();
-        self.backdrop(direction) + boxes
+        self.through_glass(direction) + boxes
     }
 
-    /// The same without the lights: what the camera itself sees behind everything.
+    /// The same without the lights: what is seen through glass.
+    pub fn through_glass(&self, direction: Vec3A) -> Vec3A {
+        let off = direction.with_y(0.0).normalize_or(self.ahead).dot(self.ahead);
+        let card = smoothstep(CARD[0], off) * smoothstep(CARD[1], off) * smoothstep(CARD_HEIGHT, direction.y);
+        self.backdrop(direction) * (1.0 - CARD_SHADE * card)
+    }
+
+    /// Without lights and cards: what the camera itself sees behind everything.
     pub fn backdrop(&self, direction: Vec3A) -> Vec3A {
         let up = direction.y;
         let blend = smoothstep([0.0, 0.85], up);

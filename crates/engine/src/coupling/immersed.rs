@@ -1,11 +1,11 @@
-//! Static and scripted solids in the fluid: the faces they close, the volume they push, the impulse they take.
+//! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
 
 use crate::fluid::Step;
 use crate::fluid::boundary::{Boundary, Solids, Wall};
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, cut};
-use crate::grid::{CellField, Grid, parallel::for_each_row};
-use crate::solid::{Motion, Obstacle};
+use crate::grid::{Axis, CellField, Grid, parallel::for_each_row};
+use crate::solid::{Motion, Obstacle, RigidBody};
 use glam::DVec3;
 
 /// Distances are exact up to this many cells from a surface, and cut off there.
@@ -13,6 +13,11 @@ const BAND: f64 = 8.0;
 
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
+
+/// How far, in cells, free bodies are cut beside their place. The pressure on a face that lies *in* a grid plane is that half a
+/// cell out, on either side of the body, which makes it float as if it were a cell longer. Next to the plane, both are off by
+/// the same half cell, and Archimedes is exact (row C5).
+const ASIDE: f64 = 1e-9;
 
 /// How near, in cells, particles come to a surface.
 const GAP: f64 = 0.02;
@@ -36,14 +41,15 @@ const STRIDE: f64 = 0.25;
 /// How often a particle is turned away from one body in a step.
 const MAX_TURNS: usize = 4;
 
-/// The scripted solids of a scene at the current time.
-pub struct Obstacles {
+/// The solids of a scene at the current time.
+pub struct Immersed {
     bodies: Vec<Body>,
 }
 
-struct Body {
+/// One of them.
+pub(super) struct Body {
     name: String,
-    motion: Motion,
+    pub(super) drive: Drive,
     /// Triangles in the body's frame.
     surface: TriMesh,
     distance: Distance,
@@ -56,7 +62,26 @@ struct Body {
     previous: Pose,
     pose: Pose,
     velocity: RigidVelocity,
-    cut: BodyCut,
+    pub(super) cut: BodyCut,
+}
+
+/// What moves a solid.
+pub(super) enum Drive {
+    /// A script, or nothing at all.
+    Scripted(Motion),
+    /// Forces: the free body of this number.
+    Free(usize),
+}
+
+/// Where a free body is and how it moves.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Of its own frame.
+    pub pose: Pose,
+    /// About its centre of mass.
+    pub velocity: RigidVelocity,
+    /// False if it has left the domain.
+    pub is_there: bool,
 }
 
 /// How far the surface is: asked of the shape itself, or of samples where the same mesh is asked in every step.
@@ -70,8 +95,8 @@ enum Distance {
 pub struct BodyImpulse {
     /// Name in the scene.
     pub name: String,
-    /// Whether it stays where it is.
-    pub is_static: bool,
+    /// `static`, `scripted` or `free`.
+    pub kind: &'static str,
     /// Where it is at the end of the step.
     pub pose: Pose,
     /// How it moved there.
@@ -80,27 +105,40 @@ pub struct BodyImpulse {
     pub volume: f64,
     /// N s.
     pub impulse: DVec3,
-    /// About the body's position, N m s.
+    /// About the body's position, of a free one its centre of mass, N m s.
     pub torque_impulse: DVec3,
 }
 
-impl Obstacles {
-    /// The solids at t = 0, with the velocity of a first step of `first_dt` (s); `with_particles` if they will have to keep particles out.
-    pub fn new(obstacles: &[Obstacle], grid: &Grid, first_dt: f64, with_particles: bool) -> Self {
-        let bodies = obstacles.iter().map(|obstacle| {
-            let pose = obstacle.motion.pose(0.0);
-            let surface = obstacle.shape.surface(MAX_EDGE * grid.dx);
+impl Immersed {
+    /// The solids at t = 0, scripted ones with the velocity of a first step of `first_dt` (s), free ones as `place` says;
+    /// `with_particles` if they will have to keep particles out.
+    pub fn new(
+        obstacles: &[Obstacle],
+        free: &[RigidBody],
+        place: impl Fn(usize) -> Place,
+        grid: &Grid,
+        first_dt: f64,
+        with_particles: bool,
+    ) -> Self {
+        let scripted = obstacles.iter().map(|obstacle| {
+            let motion = &obstacle.motion;
+            let place = Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
+            (&obstacle.name, &obstacle.shape, Drive::Scripted(motion.clone()), place)
+        });
+        let free = free.iter().enumerate().map(|(n, body)| (&body.name, &body.shape, Drive::Free(n), place(n)));
+        let bodies = scripted.chain(free).map(|(name, shape, drive, place)| {
+            let surface = shape.surface(MAX_EDGE * grid.dx);
+            let Place { pose, velocity, .. } = place;
             Body {
-                name: obstacle.name.clone(),
-                motion: obstacle.motion.clone(),
-                distance: match &obstacle.shape {
-                    shape @ Shape::Mesh(_) if !obstacle.motion.is_static() => {
+                name: name.clone(),
+                distance: match shape {
+                    Shape::Mesh(_) if !drive.is_static() => {
                         Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
                     }
                     shape => Distance::Exact(SignedDistance::new(shape)),
                 },
-                skin: match &obstacle.shape {
-                    shape @ Shape::Mesh(_) if with_particles => Some((
+                skin: match shape {
+                    Shape::Mesh(_) if with_particles => Some((
                         SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx),
                         SignedDistance::new(shape),
                     )),
@@ -108,25 +146,48 @@ impl Obstacles {
                 },
                 radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
                 volume: surface.volume(),
-                cut: cut(grid, &surface.posed(&pose)),
+                cut: drive.cut(grid, &surface, pose),
                 surface,
                 previous: pose,
                 pose,
-                velocity: obstacle.motion.velocity(0.0, first_dt),
+                velocity,
+                drive,
             }
         });
         Self { bodies: bodies.collect() }
     }
 
-    /// Move everything over the step from `time` to `time + dt`; whether anything is on the move.
-    pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64) -> bool {
+    /// Free bodies are there now and move so.
+    pub fn place(&mut self, place: impl Fn(usize) -> Place) {
+        for body in &mut self.bodies {
+            if let Drive::Free(n) = body.drive {
+                let Place { pose, velocity, .. } = place(n);
+                (body.pose, body.velocity) = (pose, velocity);
+            }
+        }
+    }
+
+    /// Move everything over the step from `time` to `time + dt`, free bodies to where `place` says; whether anything is on
+    /// the move.
+    pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64, place: impl Fn(usize) -> Place) -> bool {
         let mut moved = false;
-        for body in self.bodies.iter_mut().filter(|body| !body.motion.is_static()) {
-            // The velocity that will take it on from there: what the fluid has to follow in the next step.
-            body.velocity = body.motion.velocity(time + dt, dt);
-            body.previous = body.motion.pose(time);
-            body.pose = body.motion.pose(time + dt);
-            body.cut = cut(grid, &body.surface.posed(&body.pose));
+        for body in self.bodies.iter_mut().filter(|body| !body.drive.is_static()) {
+            let is_there = match &body.drive {
+                Drive::Scripted(motion) => {
+                    // The velocity that will take it on from there: what the fluid has to follow in the next step.
+                    body.velocity = motion.velocity(time + dt, dt);
+                    body.previous = motion.pose(time);
+                    body.pose = motion.pose(time + dt);
+                    true
+                }
+                Drive::Free(n) => {
+                    let Place { pose, velocity, is_there } = place(*n);
+                    body.previous = body.pose;
+                    (body.pose, body.velocity) = (pose, velocity);
+                    is_there
+                }
+            };
+            body.cut = if is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
             moved = true;
         }
         moved
@@ -135,10 +196,22 @@ impl Obstacles {
     /// Fastest point of any body over the step from `time` to `time + dt`, m/s (an upper bound).
     pub fn speed(&self, time: f64, dt: f64) -> f64 {
         let speed = |body: &Body| {
-            let velocity = body.motion.velocity(time, dt);
+            let velocity = match &body.drive {
+                Drive::Scripted(motion) if motion.is_static() => return 0.0,
+                Drive::Scripted(motion) => motion.velocity(time, dt),
+                Drive::Free(_) => body.velocity,
+            };
             velocity.linear.length() + velocity.angular.length() * body.radius
         };
-        self.bodies.iter().filter(|body| !body.motion.is_static()).map(speed).fold(0.0, f64::max)
+        self.bodies.iter().map(speed).fold(0.0, f64::max)
+    }
+
+    /// The bodies that are moved by forces, with their numbers.
+    pub(super) fn free(&self) -> impl Iterator<Item = (usize, &Body)> {
+        self.bodies.iter().filter_map(|body| match body.drive {
+            Drive::Free(n) => Some((n, body)),
+            Drive::Scripted(_) => None,
+        })
     }
 
     /// The step from `time` to `time + dt` as the fluid sees it.
@@ -165,24 +238,36 @@ impl Obstacles {
 
     /// Surfaces in world space with their names.
     pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
-        let place = |body: &Body| (body.name.clone(), body.surface.posed(&body.motion.pose(time)));
+        let place = |body: &Body| {
+            let pose = match &body.drive {
+                Drive::Scripted(motion) => motion.pose(time),
+                Drive::Free(_) => body.pose,
+            };
+            (body.name.clone(), body.surface.posed(&pose))
+        };
         self.bodies.iter().map(place).collect()
     }
 
     /// What the fluid sees of the bodies and of the domain's sides.
     pub fn boundary(&self, grid: &Grid, walls: [[Wall; 2]; 3]) -> Boundary {
         if self.bodies.is_empty() {
-            return Boundary::new(grid, walls, None, |_| DVec3::ZERO);
+            return Boundary::new(grid, walls, None, |_| (DVec3::ZERO, None));
         }
         let mut cells = CutCells::new(grid);
         let mut distance = CellField::new(grid, BAND);
         for body in &self.bodies {
-            cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid));
+            // What free bodies push is found together with the pressure.
+            cells.add(&body.cut, |polygon| match body.drive {
+                Drive::Scripted(_) => body.velocity.at(polygon.centroid),
+                Drive::Free(_) => DVec3::ZERO,
+            });
             body.shorten(grid, &mut distance);
         }
         let nearest = |p: DVec3| {
             let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
-            self.bodies.iter().min_by(by_distance).map_or(DVec3::ZERO, |body| body.velocity.at(p))
+            let Some(body) = self.bodies.iter().min_by(by_distance) else { return (DVec3::ZERO, None) };
+            let free = if let Drive::Free(n) = body.drive { Some(n as u32) } else { None };
+            (body.velocity.at(p), free)
         };
         Boundary::new(grid, walls, Some(Solids { cells, distance }), nearest)
     }
@@ -193,15 +278,19 @@ impl Obstacles {
     pub fn impulses(&self, grid: &Grid, rho: f64, p: &CellField) -> Vec<BodyImpulse> {
         let of_body = |body: &Body| {
             let (mut impulse, mut torque_impulse) = (DVec3::ZERO, DVec3::ZERO);
+            let (kind, centre) = match &body.drive {
+                Drive::Scripted(motion) => (if motion.is_static() { "static" } else { "scripted" }, body.pose.position),
+                Drive::Free(_) => ("free", body.velocity.centre),
+            };
             for polygon in &body.cut.polygons {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
                 impulse += push;
-                torque_impulse += (polygon.centroid - body.pose.position).cross(push);
+                torque_impulse += (polygon.centroid - centre).cross(push);
             }
             BodyImpulse {
                 name: body.name.clone(),
-                is_static: body.motion.is_static(),
-                pose: body.pose,
+                kind,
+                pose: Pose { position: centre, ..body.pose },
                 velocity: body.velocity,
                 volume: body.volume,
                 impulse,
@@ -209,6 +298,22 @@ impl Obstacles {
             }
         };
         self.bodies.iter().map(of_body).collect()
+    }
+}
+
+impl Drive {
+    fn is_static(&self) -> bool {
+        matches!(self, Self::Scripted(motion) if motion.is_static())
+    }
+
+    /// What a body cuts out of the grid.
+    fn cut(&self, grid: &Grid, surface: &TriMesh, mut pose: Pose) -> BodyCut {
+        if let Self::Free(_) = self {
+            for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
+                pose.position += ASIDE * grid.dx * axis.unit();
+            }
+        }
+        cut(grid, &surface.posed(&pose))
     }
 }
 
@@ -233,7 +338,7 @@ impl Body {
         }
     }
 
-    /// See [`Obstacles::keep_out`]. The path is followed in the body's own frame, where the body rests.
+    /// See [`Immersed::keep_out`]. The path is followed in the body's own frame, where the body rests.
     fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
         let gap = GAP * dx;
         let (mut at, mut end) = (self.previous.invert(from), self.pose.invert(to));

@@ -1,4 +1,4 @@
-//! What happens to light at the surface of water: Fresnel's and Snell's laws.
+//! What happens to light where two transparent media meet: Fresnel's and Snell's laws.
 
 use crate::render::bvh::Hit;
 use crate::render::camera::Ray;
@@ -15,12 +15,15 @@ pub struct Crossing {
     pub refracted: Option<Vec3A>,
 }
 
-/// A ray that meets the surface from outside (face normal against it) or from within; `index` is the water's index of refraction.
-pub fn cross(ray: &Ray, hit: &Hit, index: f32) -> Crossing {
+/// Index of refraction of glass.
+pub const GLASS: f32 = 1.5;
+
+/// A ray that meets a surface from outside (face normal against it) or from within; `ratio` is the index of refraction on the
+/// side that it comes from, divided by that on the other.
+pub fn cross(ray: &Ray, hit: &Hit, ratio: f32) -> Crossing {
     let d = ray.direction;
     let entering = hit.face_normal.dot(d) < 0.0;
     let (face, smooth) = if entering { (hit.face_normal, hit.normal) } else { (-hit.face_normal, -hit.normal) };
-    let ratio = if entering { 1.0 / index } else { index };
     // Towards the outline an interpolated normal may look away from the viewer: bend it back.
     let away = smooth.dot(d);
     let n = if away > -0.02 { (smooth - (away + 0.02) * d).normalize() } else { smooth };
@@ -48,7 +51,8 @@ mod tests {
 
     fn meet(direction: Vec3A) -> Crossing {
         let hit = Hit { t: 1.0, face_normal: Vec3A::Y, normal: Vec3A::Y, body: 0 };
-        cross(&Ray { origin: Vec3A::ZERO, direction: direction.normalize() }, &hit, 1.333)
+        let ratio = if direction.y < 0.0 { 1.0 / 1.333 } else { 1.333 };
+        cross(&Ray { origin: Vec3A::ZERO, direction: direction.normalize() }, &hit, ratio)
     }
 
     #[test]

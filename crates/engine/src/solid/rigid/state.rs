@@ -1,0 +1,92 @@
+//! What rigid bodies carry from step to step.
+
+use glam::{DQuat, DVec3};
+use rapier3d_f64::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+/// Everything about rigid bodies that changes, and nothing else: what a checkpoint holds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RigidState {
+    /// In the order of the scene.
+    pub bodies: Vec<BodyState>,
+    pub(super) memory: Memory,
+}
+
+/// One body.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BodyState {
+    /// Centre of mass, m.
+    pub position: DVec3,
+    /// Turns the body's frame into the world's; unit quaternion.
+    pub rotation: DQuat,
+    /// Of the centre of mass, m/s.
+    pub velocity: DVec3,
+    /// About the centre of mass, in world axes, N m s.
+    pub angular_momentum: DVec3,
+    /// False once it has left the domain.
+    pub active: bool,
+    /// Whether contact or a joint held it when it last moved.
+    pub(super) held: bool,
+    /// What pushed it since it was last moved, contact and joints apart. Included in the velocity.
+    pub(super) load: Impulse,
+    /// What contact and joints were predicted to do about it. Included in the velocity.
+    pub(super) reaction: Impulse,
+}
+
+/// A push and a twist.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Impulse {
+    /// N s.
+    pub linear: DVec3,
+    /// About the centre of mass, N m s.
+    pub angular: DVec3,
+}
+
+impl std::ops::Add for Impulse {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self { linear: self.linear + other.linear, angular: self.angular + other.angular }
+    }
+}
+
+/// Rapier's world between two steps: contact points with the impulses they carried, from which the next solve starts.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Memory(Arc<Contacts>);
+
+/// The sets that Rapier keeps apart.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub(super) struct Contacts {
+    pub islands: IslandManager,
+    pub broad_phase: BroadPhaseBvh,
+    pub narrow_phase: NarrowPhase,
+    pub bodies: RigidBodySet,
+    pub colliders: ColliderSet,
+    pub joints: ImpulseJointSet,
+}
+
+impl Memory {
+    pub fn new(contacts: Contacts) -> Self {
+        Self(Arc::new(contacts))
+    }
+
+    /// A copy to work on.
+    pub fn contacts(&self) -> Contacts {
+        Contacts::clone(&self.0)
+    }
+}
+
+impl PartialEq for Memory {
+    fn eq(&self, other: &Self) -> bool {
+        // Rapier compares none of its sets; their bytes tell.
+        let bytes = |memory: &Self| postcard::to_stdvec(&*memory.0).expect("plain data can be written");
+        Arc::ptr_eq(&self.0, &other.0) || bytes(self) == bytes(other)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "Memory({} bodies)", self.0.bodies.len())
+    }
+}

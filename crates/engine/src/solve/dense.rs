@@ -1,0 +1,77 @@
+//! Small dense systems: Cholesky factorisation of symmetric positive semi-definite matrices.
+
+/// A = L D Lᵀ; pivots that are zero to round-off are left out, so that singular matrices get a symmetric generalised inverse.
+#[derive(Clone, Debug, Default)]
+pub struct Cholesky {
+    n: usize,
+    /// Unit lower triangle, row after row.
+    lower: Vec<f64>,
+    /// 1 ÷ pivot; zero for those left out.
+    inverse: Vec<f64>,
+}
+
+/// Pivots smaller than this part of the diagonal they come from count as zero.
+const ROUND_OFF: f64 = 1e-11;
+
+impl Cholesky {
+    /// Factorise `a`, n × n, row after row; only the lower triangle is read.
+    pub fn new(n: usize, mut a: Vec<f64>) -> Self {
+        let mut inverse = vec![0.0; n];
+        // Row i of the factor needs those above it: l_ij d_j = a_ij − Σ_k<j l_ik d_k l_jk.
+        let mut scaled = vec![0.0; n];
+        for i in 0..n {
+            let (above, row) = a.split_at_mut(n * i);
+            let row = &mut row[..n];
+            for j in 0..i {
+                let other = &above[n * j..][..j];
+                scaled[j] = row[j] - scaled[..j].iter().zip(other).map(|(s, l)| s * l).sum::<f64>();
+                row[j] = scaled[j] * inverse[j];
+            }
+            let pivot = row[i] - scaled[..i].iter().zip(&row[..i]).map(|(s, l)| s * l).sum::<f64>();
+            inverse[i] = if pivot > ROUND_OFF * row[i] { 1.0 / pivot } else { 0.0 };
+        }
+        Self { n, lower: a, inverse }
+    }
+
+    /// v ← A⁻¹ v.
+    pub fn solve(&self, v: &mut [f64]) {
+        let n = self.n;
+        for i in 0..n {
+            let (known, rest) = v.split_at_mut(i);
+            rest[0] -= self.lower[n * i..][..i].iter().zip(known).map(|(l, v)| l * *v).sum::<f64>();
+        }
+        v.iter_mut().zip(&self.inverse).for_each(|(v, inverse)| *v *= inverse);
+        for i in (0..n).rev() {
+            let (above, rest) = v.split_at_mut(i);
+            above.iter_mut().zip(&self.lower[n * i..][..i]).for_each(|(v, l)| *v -= l * rest[0]);
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        8 * (self.lower.capacity() + self.inverse.capacity())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn definite_systems_are_solved() {
+        let a = vec![4.0, 0.0, 0.0, 2.0, 5.0, 0.0, -1.0, 0.5, 3.0];
+        let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)];
+        let x = [1.0, -2.0, 0.5];
+        let mut b: Vec<f64> = (0..3).map(|i| (0..3).map(|j| full(i, j) * x[j]).sum()).collect();
+        Cholesky::new(3, a.clone()).solve(&mut b);
+        assert!(b.iter().zip(x).all(|(b, x)| (b - x).abs() < 1e-14), "{b:?}");
+    }
+
+    /// Three cells in a row, tied to nothing: any solution will do, differences count.
+    #[test]
+    fn singular_systems_are_solved_up_to_their_null_space() {
+        let mut b = vec![1.0, 1.0, -2.0];
+        Cholesky::new(3, vec![1.0, 0.0, 0.0, -1.0, 2.0, 0.0, 0.0, -1.0, 1.0]).solve(&mut b);
+        assert!((b[0] - b[1] - 1.0).abs() < 1e-14 && (b[1] - b[2] - 2.0).abs() < 1e-14, "{b:?}");
+    }
+}
