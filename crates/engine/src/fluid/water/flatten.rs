@@ -3,19 +3,22 @@
 //! Through the distances φ of a cell beside the surface and of those around it a plane is laid by least squares,
 //!
 //! ```text
-//! Σ w_i (a + b·x_i − φ_i)² + λ Σ w_i ‖b − b₀‖² → min,   w_i = N_i ω_i² (φ′_i² + ε),
+//! Σ w_i (a + b·x_i − φ_i)² + λ Σ w_i ‖b‖² → min,   w_i = N_i ω_i² (1 − |φ_i|)².
 //! ```
 //!
-//! and the cell takes its value. N are the weights ¼, ½, ¼ along each axis, up to a factor: with them no wave, however
-//! short, comes out upside down, as it would from equal ones, and then grow. ω is the room that solids leave: where it
-//! is small, few particles tell. φ′ = 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how
-//! little noise φ has. What a cell beside a solid tells is told of the middle of its room, not of its centre.
+//! N are the weights ¼, ½, ¼ along each axis, up to a factor. ω is the room that solids leave: where it is small, few
+//! particles tell. 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how little noise φ has;
+//! what is all but cut off does not count. What a cell beside a solid tells is told of the middle of its room, not of its
+//! centre.
 //!
-//! Distances are cut off a cell away, and those say no more than that the plane is beyond: where it is, they are left
-//! out. Planes are then kept as they are, to a few hundredths of a cell. The farther the distances are from any plane, the less is changed: drops, crests and
-//! thin sheets stay. Only cells with little room, which know no distance themselves, take the plane's in any case. As
-//! those around them all lie to one side, they do not tell how the plane is inclined; b₀ does, the mean of the slopes
-//! next to it.
+//! Density falls a little differently across the grid than along it, which makes ‖b‖ up to 15 % too small. A distance
+//! grows by one per cell, so a and b are divided by ‖b‖. It is this that lets water rest: from the ratio of the distances
+//! of neighbouring cells follows the direction in which pressure pushes, and what is wrong with that adds up.
+//!
+//! The cell then takes the mean of its distances from the planes of the cells around it, weighted by how well these are
+//! known. Beside solids those of cells with room speak for those without. The farther the distances are from any plane, the less is
+//! changed: drops, crests and thin sheets stay. Only cells with little room, which know no distance themselves, take the
+//! planes' in any case.
 
 use super::surface::{Surface, depth};
 use crate::fluid::boundary::Boundary;
@@ -23,21 +26,18 @@ use crate::grid::{Axis, CellField, Grid, cells_beside_the_interface, strides, un
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
-/// Root-mean-square distance from the plane, in cells, up to which the surface counts as plane, and from which on it
+/// Root-mean-square distance from the planes, in cells, up to which the surface counts as plane, and from which on it
 /// does not at all.
 const PLANE: [f64; 2] = [0.1, 0.2];
 
-/// ε: the weight of cells all inside or all outside, which say little more than that.
-const LEAST_WEIGHT: f64 = 0.05;
+/// Distances beyond this, in cells, are all but cut off and are not fitted.
+const BAND: f64 = 0.9;
 
-/// λ of cells with room and of those without: how much a slope that too few cells tell of is held back.
-const RIDGE: [f64; 2] = [1e-3, 0.05];
+/// λ: a slope of which no cells tell is zero.
+const RIDGE: f64 = 1e-3;
 
 /// Less total weight than this says nothing.
 const LEAST_TOTAL: f64 = 0.25;
-
-/// Distances are cut off at 1; a plane farther away than this there is no contradiction.
-const BEYOND: f64 = 1.1;
 
 /// Solids farther away than this, in cells, do not matter to a cell and those around it.
 const SOLIDS: f64 = 3.5;
@@ -55,38 +55,46 @@ struct Sample {
     value: f64,
 }
 
-/// A plane through the surface around a cell.
-#[derive(Clone, Copy)]
+/// The plane through the distances around a cell.
+#[derive(Clone, Copy, Default)]
 struct Plane {
-    /// Distance of the cell, in cells.
+    /// Distance of the cell from it, in cells.
     value: f64,
-    /// How it grows, per cell.
-    slope: DVec3,
-}
-
-impl Plane {
-    /// Distance at a place given in cells from the cell, in cells.
-    fn at(&self, place: DVec3) -> f64 {
-        self.value + self.slope.dot(place)
-    }
+    normal: DVec3,
+    /// How well the cells around tell where it is.
+    trust: f64,
+    /// Mean square distance of what they tell from it, in cells².
+    error: f64,
 }
 
 /// Make `distance` (m) plane where it nearly is.
 pub fn flatten(grid: &Grid, boundary: &Boundary, surface: &Surface, distance: &mut CellField) {
+    let cells = open_cells_beside_the_surface(boundary, distance);
+    let old = distance.clone();
+    let fit = Fit { grid, boundary, surface, distance: &old };
+    let planes: Vec<Plane> = cells.par_iter().with_min_len(CHUNK).map(|&c| fit.plane(c as usize)).collect();
+    let plane = |c: usize| cells.binary_search(&(c as u32)).map_or(Plane::default(), |n| planes[n]);
+    let flatten = |cells: &[u32], distance: &mut CellField| {
+        let mean = |&c: &u32| fit.mean(c as usize, plane);
+        let values: Vec<f64> = cells.par_iter().with_min_len(CHUNK).map(mean).collect();
+        for (&c, value) in cells.iter().zip(values) {
+            distance.data[c as usize] = grid.dx * value;
+        }
+    };
+    flatten(&cells, distance);
+    // The surface may have moved past the centre of a cell, and is beside others now.
+    let mut others = open_cells_beside_the_surface(boundary, distance);
+    others.retain(|c| cells.binary_search(c).is_err());
+    flatten(&others, distance);
+}
+
+/// Cells between which and one that they are open to the surface lies, in order.
+fn open_cells_beside_the_surface(boundary: &Boundary, distance: &CellField) -> Vec<u32> {
     let mut cells = cells_beside_the_interface(distance);
     if boundary.distance.is_some() {
         cells.retain(|&c| is_open_to_other_side(boundary, distance, c as usize));
     }
-    let (tight, free): (Vec<u32>, Vec<u32>) = cells.into_iter().partition(|&c| surface.is_tight(c as usize));
-    let fit = Fit { grid, boundary, surface, distance };
-    let plane = |&c: &u32| fit.plane(c as usize, DVec3::ZERO, RIDGE[0]);
-    let planes: Vec<Plane> = free.par_iter().with_min_len(CHUNK).map(plane).collect();
-    let slope = |c: usize| free.binary_search(&(c as u32)).map_or(DVec3::ZERO, |n| planes[n].slope);
-    let continued = |&c: &u32| fit.plane(c as usize, mean_slope(boundary, surface, slope, c as usize), RIDGE[1]);
-    let continued: Vec<Plane> = tight.par_iter().with_min_len(CHUNK).map(continued).collect();
-    for (&c, plane) in free.iter().chain(&tight).zip(planes.iter().chain(&continued)) {
-        distance.data[c as usize] = grid.dx * plane.value;
-    }
+    cells
 }
 
 /// The faces of a cell: how open they are, and the cell beyond.
@@ -109,14 +117,6 @@ fn is_open_to_other_side(boundary: &Boundary, distance: &CellField, c: usize) ->
     beside(boundary, c).any(|(open, other)| open > 0.0 && is_inside(other) != is_inside(c))
 }
 
-/// Mean slope in the cells with room that a cell is open to.
-fn mean_slope(boundary: &Boundary, surface: &Surface, slope: impl Fn(usize) -> DVec3, c: usize) -> DVec3 {
-    let known = beside(boundary, c).filter(|&(open, other)| open > 0.0 && !surface.is_tight(other));
-    let (sum, total) =
-        known.fold((DVec3::ZERO, 0.0), |(sum, total), (open, other)| (sum + open * slope(other), total + open));
-    if total > 0.0 { sum / total } else { DVec3::ZERO }
-}
-
 /// What planes are laid through.
 struct Fit<'a> {
     grid: &'a Grid,
@@ -127,69 +127,84 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
-    /// The plane of a cell, with a slope like `expected` as far as `ridge` says.
-    fn plane(&self, c: usize, expected: DVec3, ridge: f64) -> Plane {
-        let Self { grid, boundary, surface, distance } = *self;
-        let (at, own) = (grid.cell_at(c), distance.data[c] / grid.dx);
-        let is_near_solids = boundary.distance.as_ref().is_some_and(|solids| solids.data[c] < SOLIDS);
+    /// The plane of a cell.
+    fn plane(&self, c: usize) -> Plane {
+        let Self { grid, surface, distance, .. } = *self;
+        let is_near_solids = self.is_near_solids(c);
         let mut samples = [Sample::default(); 27];
-        for (n, sample) in samples.iter_mut().enumerate() {
-            let way = [n % 3, n / 3 % 3, n / 9].map(|i| i as isize - 1);
-            let place = [0, 1, 2].map(|a| at[a].wrapping_add_signed(way[a]));
-            if (0..3).any(|a| place[a] >= grid.dims[a]) {
-                continue;
-            }
-            let other = grid.cell(place);
-            let mut weight: f64 = way.iter().map(|&i| if i == 0 { 1.0 } else { 0.5 }).product();
-            let mut offset = DVec3::from(way.map(|i| i as f64));
-            let mut value = distance.data[other] / grid.dx;
+        let mut last = samples.iter_mut();
+        self.around(c, |way, mut weight, other| {
+            let (mut place, mut value) = (way, distance.data[other] / grid.dx);
             if is_near_solids {
-                let Some(told) = surface.told(other).filter(|_| reaches(boundary, at, way)) else { continue };
+                let Some(told) = surface.told(other) else { return };
                 weight *= told.room * told.room;
-                offset += told.offset;
+                place += told.offset;
                 value = depth(told.density);
             }
-            let slope = 1.0 - value.abs();
-            *sample = Sample { weight: weight * (slope * slope + LEAST_WEIGHT), place: offset, value };
-        }
+            let steepness = if value.abs() < BAND { 1.0 - value.abs() } else { 0.0 };
+            if let Some(sample) = last.next() {
+                *sample = Sample { weight: weight * steepness * steepness, place, value };
+            }
+        });
         let total: f64 = samples.iter().map(|s| s.weight).sum();
         if total < LEAST_TOTAL {
-            return Plane { value: own, slope: DVec3::ZERO };
+            return Plane::default();
         }
-        let mut plane = least_squares(&samples, expected, ridge);
-        // What is cut off says no more than that the plane is beyond; where it is, nothing is to be fitted.
-        let is_beyond = |s: &Sample| s.value.abs() >= 1.0 && s.value.signum() * plane.at(s.place) > BEYOND;
-        if samples.iter().any(is_beyond) {
-            let kept = samples.map(|s| if is_beyond(&s) { Sample::default() } else { s });
-            let rest: f64 = kept.iter().map(|s| s.weight).sum();
-            if rest >= LEAST_TOTAL {
-                samples = kept;
-                plane = least_squares(&samples, expected, ridge);
-            }
+        let place = samples.iter().map(|s| s.weight * s.place).sum::<DVec3>() / total;
+        let value = samples.iter().map(|s| s.weight * s.value).sum::<f64>() / total;
+        let mut moments = DMat3::from_diagonal(DVec3::splat(RIDGE * total));
+        let mut mixed = DVec3::ZERO;
+        for s in &samples {
+            let x = s.place - place;
+            moments += DMat3::from_cols(s.weight * x.x * x, s.weight * x.y * x, s.weight * x.z * x);
+            mixed += s.weight * (s.value - value) * x;
         }
-        let total: f64 = samples.iter().map(|s| s.weight).sum();
-        let error = |s: &Sample| s.weight * (s.value - plane.at(s.place)).powi(2);
-        let error = (samples.iter().map(error).sum::<f64>() / total).sqrt();
-        let share =
-            if surface.is_tight(c) { 1.0 } else { ((PLANE[1] - error) / (PLANE[1] - PLANE[0])).clamp(0.0, 1.0) };
-        Plane { value: own + share * (plane.value.clamp(-1.0, 1.0) - own), slope: share * plane.slope }
+        let slope = moments.inverse() * mixed;
+        let Some(normal) = slope.try_normalize() else { return Plane::default() };
+        let error = |s: &Sample| s.weight * (s.value - value - slope.dot(s.place - place)).powi(2);
+        let error = samples.iter().map(error).sum::<f64>() / total;
+        let value = value / slope.length().max(0.5) - normal.dot(place);
+        Plane { value, normal, trust: moments.determinant().cbrt(), error }
     }
-}
 
-/// The plane that fits best; its value is that of the cell that asks.
-fn least_squares(samples: &[Sample], expected: DVec3, ridge: f64) -> Plane {
-    let total: f64 = samples.iter().map(|s| s.weight).sum();
-    let place = samples.iter().map(|s| s.weight * s.place).sum::<DVec3>() / total;
-    let value = samples.iter().map(|s| s.weight * s.value).sum::<f64>() / total;
-    let mut moments = DMat3::from_diagonal(DVec3::splat(ridge * total));
-    let mut mixed = ridge * total * expected;
-    for s in samples {
-        let x = s.place - place;
-        moments += DMat3::from_cols(s.weight * x.x * x, s.weight * x.y * x, s.weight * x.z * x);
-        mixed += s.weight * (s.value - value) * x;
+    /// The distance of a cell from the planes of those around it, in cells.
+    fn mean(&self, c: usize, plane: impl Fn(usize) -> Plane) -> f64 {
+        let own = self.distance.data[c] / self.grid.dx;
+        let (mut value, mut error, mut total) = (0.0, 0.0, 0.0);
+        self.around(c, |way, weight, other| {
+            let plane = plane(other);
+            let weight = weight * plane.trust;
+            value += weight * (plane.value - plane.normal.dot(way));
+            error += weight * plane.error;
+            total += weight;
+        });
+        if total == 0.0 {
+            return own;
+        }
+        let error = (error / total).sqrt();
+        let share =
+            if self.surface.is_tight(c) { 1.0 } else { ((PLANE[1] - error) / (PLANE[1] - PLANE[0])).clamp(0.0, 1.0) };
+        own + share * ((value / total).clamp(-1.0, 1.0) - own)
     }
-    let slope = moments.inverse() * mixed;
-    Plane { value: value - slope.dot(place), slope }
+
+    fn is_near_solids(&self, c: usize) -> bool {
+        self.boundary.distance.as_ref().is_some_and(|solids| solids.data[c] < SOLIDS)
+    }
+
+    /// Visit the cells around one: the way there, in cells, the weight, and the cell.
+    fn around(&self, c: usize, mut visit: impl FnMut(DVec3, f64, usize)) {
+        let Self { grid, boundary, .. } = *self;
+        let (at, is_near_solids) = (grid.cell_at(c), self.is_near_solids(c));
+        for n in 0..27 {
+            let way = [n % 3, n / 3 % 3, n / 9].map(|i| i as isize - 1);
+            let place = [0, 1, 2].map(|a| at[a].wrapping_add_signed(way[a]));
+            if (0..3).any(|a| place[a] >= grid.dims[a]) || is_near_solids && !reaches(boundary, at, way) {
+                continue;
+            }
+            let weight = way.iter().map(|&i| if i == 0 { 1.0 } else { 0.5 }).product();
+            visit(DVec3::from(way.map(|i| i as f64)), weight, grid.cell(place));
+        }
+    }
 }
 
 /// Whether open faces lead from a cell to one around it.
