@@ -41,9 +41,11 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
                 for step in [-1, 1] {
                     let mut other = at;
                     other[b] = other[b].wrapping_add_signed(step);
+                    if (0..3).any(|b| other[b] >= dims[b]) {
+                        continue;
+                    }
                     let index = other[0] + dims[0] * (other[1] + dims[1] * other[2]);
-                    let is_in_domain = (0..3).all(|b| other[b] < dims[b]);
-                    if is_in_domain && open[index] > LEAST_OPEN && free[index] && sides(other).is_some_and(is_inside) {
+                    if open[index] > LEAST_OPEN && free[index] && sides(other).is_some_and(is_inside) {
                         sum += u[index];
                         count += 1.0;
                     }
@@ -60,5 +62,34 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
         let rows = (0..dims[1] * dims[2]).into_par_iter().with_min_len(CHUNK);
         let new: Vec<(usize, f64)> = rows.flat_map_iter(of_row).collect();
         new.into_iter().for_each(|(index, value)| velocity.axes[a][index] = value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fluid::boundary::Wall;
+    use glam::DVec3;
+
+    #[test]
+    fn faces_in_air_take_the_velocity_of_those_below_and_drops_keep_theirs() {
+        let grid = Grid::new([6; 3], 0.5, DVec3::ZERO);
+        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], None, |_| DVec3::ZERO);
+        let mut distance = CellField::new(&grid, 0.0);
+        for c in 0..grid.cells() {
+            let at = grid.cell_at(c);
+            // The surface is a little above the centres of the second layer; a drop is in the fifth.
+            distance.data[c] = 0.5 * if at == [2, 4, 2] { -0.3 } else { (at[1] as f64 - 1.2).min(0.7) };
+        }
+        let mut u = FaceField::new(&grid, 0.0);
+        let sample = |y: usize| (y * y) as f64;
+        for index in 0..u.axes[1].len() {
+            u.axes[1][index] = sample(unravel(grid.face_dims(Axis::Y), index)[1]);
+        }
+        continue_to_rim(&grid, &boundary, &distance, &mut u);
+        for y in 0..=6 {
+            let expected = sample(if y == 2 { 1 } else { y });
+            assert_eq!(u[(Axis::Y, [2, y, 2])], expected, "face {y}");
+        }
     }
 }
