@@ -228,7 +228,7 @@ mod tests {
     /// What becomes of distances (in cells) in a box of 8³ cells of 0.5 m.
     fn flattened(distance: impl Fn(DVec3) -> f64) -> Vec<(DVec3, f64, f64)> {
         let grid = Grid::new([8; 3], 0.5, DVec3::ZERO);
-        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], None, |_| DVec3::ZERO);
+        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], None, |_| (DVec3::ZERO, None));
         let mut field = CellField::new(&grid, 0.0);
         let place = |c: usize| DVec3::from(grid.cell_at(c).map(|i| i as f64));
         (0..grid.cells()).for_each(|c| field.data[c] = 0.5 * distance(place(c)).clamp(-1.0, 1.0));

@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn faces_in_air_take_the_velocity_of_those_below_and_drops_keep_theirs() {
         let grid = Grid::new([6; 3], 0.5, DVec3::ZERO);
-        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], None, |_| DVec3::ZERO);
+        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], None, |_| (DVec3::ZERO, None));
         let mut distance = CellField::new(&grid, 0.0);
         for c in 0..grid.cells() {
             let at = grid.cell_at(c);
