@@ -1,5 +1,6 @@
 //! `bathtub bench`: timed problems, each measured the same way every time.
 
+mod coupling;
 mod pressure;
 mod smoke;
 mod water;
@@ -25,6 +26,11 @@ pub const ALL: &[Bench] = &[
         name: "pressure",
         summary: "set-up and solve of the pressure system, beside memory speed and another program",
         run: pressure::run,
+    },
+    Bench {
+        name: "coupling",
+        summary: "the pressure system with one body and with twenty, beside the same grid without bodies",
+        run: coupling::run,
     },
     Bench {
         name: "smoke",

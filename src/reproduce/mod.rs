@@ -1,5 +1,6 @@
 //! `bathtub reproduce`: experiments whose results are known, ours beside the reference's.
 
+mod a18;
 mod cut_cell_order;
 mod martin_moyce;
 mod panels;
@@ -36,8 +37,16 @@ pub enum Size {
 }
 
 /// Every experiment there is.
-pub const ALL: &[Experiment] =
-    &[taylor_green::EXPERIMENT, cut_cell_order::EXPERIMENT, martin_moyce::EXPERIMENT, volume::EXPERIMENT];
+pub const ALL: &[Experiment] = &[
+    taylor_green::EXPERIMENT,
+    cut_cell_order::EXPERIMENT,
+    martin_moyce::EXPERIMENT,
+    volume::EXPERIMENT,
+    a18::TABLE_1,
+    a18::TABLE_2,
+    a18::FIG_9,
+    a18::FIG_10,
+];
 
 /// What an experiment found.
 #[derive(Clone, Debug, serde::Serialize)]

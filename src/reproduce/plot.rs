@@ -209,8 +209,10 @@ pub(super) fn write_svg(
     name: &str,
     draw: impl FnOnce(&mut String) -> Drawn,
 ) -> Result<PathBuf, Failure> {
-    std::fs::create_dir_all(directory).map_err(FileError::new("create", directory))?;
     let path = directory.join(format!("{name}.svg"));
+    // Names may have directories of their own.
+    let directory = path.parent().unwrap_or(directory);
+    std::fs::create_dir_all(directory).map_err(FileError::new("create", directory))?;
     let mut text = String::new();
     draw(&mut text).map_err(|error| Failure::new(Exit::Internal, format!("cannot draw {name}: {error}")))?;
     bathtub_output::atomic::write_bytes(&path, text.as_bytes())?;

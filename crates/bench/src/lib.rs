@@ -1,6 +1,7 @@
 //! Measurements of the engine: beside known solutions, the machine's limits and other programs.
 
 mod blender;
+pub mod coupling;
 mod error;
 pub mod experiments;
 pub mod machine;

@@ -3,7 +3,7 @@
 use crate::error::{BenchError, last_line};
 use crate::machine;
 use crate::problems::{Problem, Rhs};
-use bathtub_engine::solve::{Bodies, LowRank, PressureSolve, SolveParams};
+use bathtub_engine::solve::{Bodies, PressureSolve, SolidTerms, SolveParams};
 use bathtub_engine::world::PressureSolver;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -116,7 +116,7 @@ fn measure(problem: &Problem, runs: usize, peer: Option<&PathBuf>) -> Result<Vec
         for side in 0..2 {
             pressure.fill(0.0);
             let start = Instant::now();
-            let built = solve.build(PressureSolver::Multigrid, &problem.faces, &problem.extra, LowRank::default());
+            let built = solve.build(PressureSolver::Multigrid, &problem.faces, &problem.extra, SolidTerms::default());
             let setup = start.elapsed().as_secs_f64();
             let start = Instant::now();
             let solved = built.and_then(|()| {

@@ -177,7 +177,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
         max_speed,
         div_inf: residual_flux / grid.dx,
         solver: SolverReport {
-            name: format!("{:?}", params.pressure.solver).to_lowercase(),
+            name: params.pressure.solver.name(),
             iterations: projected.info.iterations,
             residual: projected.info.residual,
             converged: projected.info.converged,

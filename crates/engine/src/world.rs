@@ -1,7 +1,7 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
-use crate::coupling::rigid::RigidCoupling;
+use crate::coupling::rigid::{Arriving, RigidCoupling};
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
@@ -197,20 +197,25 @@ impl World {
         let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&grid, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
-        boundary.set_body_velocity(&grid, |body, at| rigids.velocity(&bodies, body as usize).at(at));
-        boundary.impose(&mut velocity);
+        let body_velocity = |body: u32, at: DVec3| rigids.velocity(&bodies, body as usize).at(at);
         if let Some(water) = content.water() {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
-            let step = immersed.step(&grid, &boundary, 0.0, first_dt);
             let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
             projection.set_liquid(&grid, &boundary, &water.distance);
-            let coupling = RigidCoupling::new(&grid, params.fluid.rho(), &boundary, &immersed, (&rigids, &bodies));
+            let arriving = Arriving { rho: params.fluid.rho(), velocity: &velocity, liquid };
+            let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &bodies));
             let pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
+            boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
+            boundary.impose(&mut velocity);
             let _ = projection.project(&boundary, liquid, &pushed, solve, &mut velocity, &mut pressure);
+            boundary.set_body_velocity(&grid, body_velocity);
+            let step = immersed.step(&grid, &boundary, 0.0, first_dt);
             extend(&step, &water.distance, &mut velocity);
             pressure.data.fill(0.0);
         }
+        boundary.set_body_velocity(&grid, body_velocity);
+        boundary.impose(&mut velocity);
         let fluid_force = vec![[DVec3::ZERO; 2]; rigids.len()];
         let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies, fluid_force };
         let (next, clock) = (state.clone(), Stages::default());
@@ -388,18 +393,18 @@ impl World {
         if let Some(distance) = liquid {
             projection.set_liquid(grid, boundary, distance);
         }
-        let coupling = RigidCoupling::new(grid, rho, boundary, immersed, (rigids, &next.bodies));
-        projection.set_bodies(coupling.low_rank());
+        let arriving = Arriving { rho, velocity: &next.velocity, liquid };
+        let coupling = RigidCoupling::new(grid, arriving, boundary, immersed, (rigids, &next.bodies));
+        projection.set_bodies(coupling.terms());
 
         let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
-        let pushed = |bodies: &RigidState| [sources.clone(), coupling.pushed(|n| rigids.velocity(bodies, n))].concat();
-        let impose = |boundary: &mut Boundary, bodies: &RigidState, velocity: &mut FaceField| {
-            boundary.set_body_velocity(grid, |n, at| rigids.velocity(bodies, n as usize).at(at));
-            boundary.impose(velocity);
-        };
-        impose(boundary, &next.bodies, &mut next.velocity);
+        // What free bodies push is B V, through faces that move with them as well: those rest meanwhile.
+        boundary.set_body_velocity(grid, |_, _| DVec3::ZERO);
+        boundary.impose(&mut next.velocity);
+        let start = |body: usize| coupling.shared(body, rigids.velocity(&next.bodies, body));
+        let pushed = [sources.clone(), coupling.pushed(start)].concat();
         let projected = projection
-            .project(boundary, liquid, &pushed(&next.bodies), &params, &mut next.velocity, &mut next.pressure)
+            .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
             .map_err(|source| StepError::Pressure { step: number, source })?;
         if strict && !projected.info.converged {
             let SolveInfo { iterations, residual, .. } = projected.info;
@@ -415,8 +420,10 @@ impl World {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
             }
         }
-        impose(boundary, &next.bodies, &mut next.velocity);
-        let residual_flux = projection.residual_flux(boundary, &pushed(&next.bodies), &next.velocity);
+        let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body))].concat();
+        let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
+        boundary.set_body_velocity(grid, |body, at| rigids.velocity(&next.bodies, body as usize).at(at));
+        boundary.impose(&mut next.velocity);
         immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");
 

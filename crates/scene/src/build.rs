@@ -209,6 +209,11 @@ fn pressure(file: &SceneFile) -> PressureParams {
     PressureParams {
         solver: match pressure.solver {
             SolverName::Multigrid => PressureSolver::Multigrid,
+            SolverName::A18P0 => PressureSolver::A18 { corrections: 0 },
+            SolverName::A18P1 => PressureSolver::A18 { corrections: 1 },
+            SolverName::A18P2 => PressureSolver::A18 { corrections: 2 },
+            SolverName::A18P3 => PressureSolver::A18 { corrections: 3 },
+            SolverName::CgSchur => PressureSolver::CgSchur,
             SolverName::Icpcg => PressureSolver::Icpcg,
             SolverName::Cg => PressureSolver::Cg,
         },

@@ -3,12 +3,12 @@
 use crate::bodies::{Meshes, copies, rotation, shape, spin, take_name, too_thin};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{BodyEntry, JointEntry, JointTypeName, SceneFile};
+use crate::file::{BodyEntry, InterfaceName, JointEntry, JointTypeName, SceneFile};
 use crate::placement::{bounds, check_meets_domain, velocity};
 use crate::schema::suggest;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
-use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody, RigidError};
+use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody, RigidError};
 use bathtub_engine::world::WorldParams;
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -33,6 +33,10 @@ pub fn bodies(
     for (i, entry) in file.body.iter().enumerate() {
         let key = format!("body.{i}");
         let mass = mass(document, &key, entry)?;
+        let interface = match entry.interface {
+            InterfaceName::CutCells => Interface::CutCells,
+            InterfaceName::Faces => Interface::Faces,
+        };
         let velocity = velocity(document, &format!("{key}.velocity"), entry.velocity, grid)?;
         let spin = spin(document, &key, entry.spin)?;
         check_spin(document, &key, spin, grid)?;
@@ -45,7 +49,7 @@ pub fn bodies(
             let (shape, pose) = slice(document, &key, &name, &shape, pose, grid)?;
             warnings.extend(too_thin(&key, &name, &shape, &pose, grid));
             let (friction, restitution) = (entry.friction, entry.restitution);
-            bodies.push(RigidBody { name, shape, mass, pose, velocity, spin, friction, restitution });
+            bodies.push(RigidBody { name, shape, mass, interface, pose, velocity, spin, friction, restitution });
         }
     }
     Ok(bodies)
@@ -135,12 +139,16 @@ pub fn joints(document: &Document, file: &SceneFile, bodies: &[RigidBody]) -> Re
     let joint = |(i, entry): (usize, &JointEntry)| {
         let key = format!("joint.{i}");
         let other = entry.other.as_deref().map(|name| number(format!("{key}.other"), name)).transpose()?;
-        Ok(Joint {
-            kind: kind(document, &key, entry)?,
-            body: number(format!("{key}.body"), &entry.body)?,
-            other,
-            anchor: DVec3::from(entry.anchor),
-        })
+        let body = number(format!("{key}.body"), &entry.body)?;
+        if other.is_some_and(|other| bodies[other].interface != bodies[body].interface) {
+            let message = format!(
+                "\"{}\" meets the fluid in another way than \"{}\"; give bodies that are joined the same `interface`",
+                entry.other.as_deref().unwrap_or_default(),
+                entry.body
+            );
+            return Err(document.error_at(ErrorKind::Scene, &format!("{key}.other"), message));
+        }
+        Ok(Joint { kind: kind(document, &key, entry)?, body, other, anchor: DVec3::from(entry.anchor) })
     };
     file.joint.iter().enumerate().map(joint).collect()
 }

@@ -1,5 +1,7 @@
 //! Experiments whose results are known: `bathtub reproduce` shows them, tests check them.
 
+pub mod box_lift;
+pub mod budget;
 pub mod cut_cell_order;
 pub mod martin_moyce;
 pub mod taylor_green;

@@ -1,10 +1,12 @@
 //! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
 
 use crate::fluid::Step;
-use crate::fluid::boundary::{Boundary, Solids, Wall};
+use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
-use crate::grid::cut_cells::{BodyCut, CutCells, cut};
-use crate::grid::{Axis, CellField, Grid, parallel::for_each_row};
+use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, cut};
+use crate::grid::voxels::{Voxels, voxelise};
+use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
+use crate::solid::rigid::Interface;
 use crate::solid::{Motion, Obstacle, RigidBody};
 use glam::DVec3;
 
@@ -62,7 +64,9 @@ pub(super) struct Body {
     previous: Pose,
     pose: Pose,
     velocity: RigidVelocity,
-    pub(super) cut: BodyCut,
+    cut: BodyCut,
+    /// Of a body that meets the fluid at faces.
+    voxels: Option<Voxels>,
 }
 
 /// What moves a solid.
@@ -123,10 +127,13 @@ impl Immersed {
         let scripted = obstacles.iter().map(|obstacle| {
             let motion = &obstacle.motion;
             let place = Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
-            (&obstacle.name, &obstacle.shape, Drive::Scripted(motion.clone()), place)
+            (&obstacle.name, &obstacle.shape, Drive::Scripted(motion.clone()), place, Interface::CutCells)
         });
-        let free = free.iter().enumerate().map(|(n, body)| (&body.name, &body.shape, Drive::Free(n), place(n)));
-        let bodies = scripted.chain(free).map(|(name, shape, drive, place)| {
+        let free = free
+            .iter()
+            .enumerate()
+            .map(|(n, body)| (&body.name, &body.shape, Drive::Free(n), place(n), body.interface));
+        let bodies = scripted.chain(free).map(|(name, shape, drive, place, interface)| {
             let surface = shape.surface(MAX_EDGE * grid.dx);
             let Place { pose, velocity, .. } = place;
             Body {
@@ -147,6 +154,7 @@ impl Immersed {
                 radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
                 volume: surface.volume(),
                 cut: drive.cut(grid, &surface, pose),
+                voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
                 surface,
                 previous: pose,
                 pose,
@@ -188,6 +196,9 @@ impl Immersed {
                 }
             };
             body.cut = if is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
+            if let Some(voxels) = &mut body.voxels {
+                *voxels = if is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };
+            }
             moved = true;
         }
         moved
@@ -257,19 +268,57 @@ impl Immersed {
         let mut distance = CellField::new(grid, BAND);
         for body in &self.bodies {
             // What free bodies push is found together with the pressure.
-            cells.add(&body.cut, |polygon| match body.drive {
-                Drive::Scripted(_) => body.velocity.at(polygon.centroid),
-                Drive::Free(_) => DVec3::ZERO,
-            });
+            match (&body.voxels, &body.drive) {
+                (Some(_), _) => cells.add_volume(&body.cut),
+                (None, Drive::Scripted(_)) => cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid)),
+                (None, Drive::Free(_)) => cells.add(&body.cut, |_| DVec3::ZERO),
+            }
             body.shorten(grid, &mut distance);
         }
+        let constrained = self.constrain(grid, &mut cells);
         let nearest = |p: DVec3| {
             let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
             let Some(body) = self.bodies.iter().min_by(by_distance) else { return (DVec3::ZERO, None) };
             let free = if let Drive::Free(n) = body.drive { Some(n as u32) } else { None };
             (body.velocity.at(p), free)
         };
-        Boundary::new(grid, walls, Some(Solids { cells, distance }), nearest)
+        Boundary::new(grid, walls, Some(Solids { cells, distance, constrained }), nearest)
+    }
+
+    /// Close what lies within bodies that meet the fluid at faces; the faces that they take along.
+    fn constrain(&self, grid: &Grid, cells: &mut CutCells) -> Vec<BodyFace> {
+        let voxels = || self.free().filter_map(|(n, body)| Some((n as u32, body.voxels.as_ref()?)));
+        if voxels().next().is_none() {
+            return Vec::new();
+        }
+        let mut is_solid = vec![false; grid.dims.iter().product()];
+        voxels().flat_map(|(_, voxels)| &voxels.inside).for_each(|&cell| is_solid[cell] = true);
+        // Both cells of a face, where there are any.
+        let sides = |axis: Axis, at: [usize; 3]| {
+            let mut below = at;
+            below[axis.index()] = below[axis.index()].wrapping_sub(1);
+            [below, at].map(|at| (at[axis.index()] < grid.dims[axis.index()]).then(|| grid.cell(at)))
+        };
+        for cell in (0..is_solid.len()).filter(|&cell| is_solid[cell]) {
+            for axis in Axis::ALL {
+                for n in 0..2 {
+                    let mut face = grid.cell_at(cell);
+                    face[axis.index()] += n;
+                    if sides(axis, face).into_iter().flatten().all(|cell| is_solid[cell]) {
+                        cells.open[(axis, face)] = 0.0;
+                    }
+                }
+            }
+        }
+        let mut faces = Vec::new();
+        for (body, voxels) in voxels() {
+            faces.extend(voxels.separated.iter().filter_map(|&(axis, index)| {
+                let cells = sides(axis, unravel(grid.face_dims(axis), index));
+                let is_wet = cells.map(|cell| cell.is_some_and(|cell| !is_solid[cell]));
+                (is_wet != [false; 2]).then_some(BodyFace { axis, index, body, is_wet })
+            }));
+        }
+        faces
     }
 
     /// Impulse of the pressure on every body: −∫ Δt·pressure n dA over its polygons.
@@ -282,7 +331,7 @@ impl Immersed {
                 Drive::Scripted(motion) => (if motion.is_static() { "static" } else { "scripted" }, body.pose.position),
                 Drive::Free(_) => ("free", body.velocity.centre),
             };
-            for polygon in &body.cut.polygons {
+            for polygon in body.polygons() {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
                 impulse += push;
                 torque_impulse += (polygon.centroid - centre).cross(push);
@@ -318,6 +367,11 @@ impl Drive {
 }
 
 impl Body {
+    /// Where pressure meets the surface in cut cells.
+    pub(super) fn polygons(&self) -> &[CutPolygon] {
+        if self.voxels.is_some() { &[] } else { &self.cut.polygons }
+    }
+
     fn distance_at(&self, world: DVec3) -> f64 {
         let local = self.pose.invert(world);
         match &self.distance {

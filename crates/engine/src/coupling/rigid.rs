@@ -1,4 +1,4 @@
-//! Free rigid bodies in the pressure solve, through cut cells (design §2, eq. 1; after \[A18\] and \[ZB17\]).
+//! Free rigid bodies in the pressure solve (design §2, eq. 1; after \[A18\] and \[ZB17\]).
 //!
 //! A body moves with twist V = (v, ω) about its centre of mass. It pushes the volume B V into the cells around it and takes
 //! the impulse −ρ dx³ Bᵀ p (p in the projection's unit), where a row of B adds up the polygons of the surface in the cell:
@@ -10,13 +10,22 @@
 //! Faces that the body all but closes move with it, and belong to B as well. With the response R = M⁻¹ of the body, V = V* −
 //! ρ dx³ R Bᵀ p, and what is left to solve is (L + ρ dx³ B R Bᵀ) p = B V* − D u*. Bodies that are joined respond together,
 //! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once.
+//!
+//! With **face constraints** \[A18, eq. 15–17\] there are no polygons: B has the faces between the cell centres that the body
+//! separates. The fluid on them, of mass β (half a cell where only one side is fluid), moves with the body from now on,
+//!
+//! ```text
+//! M V = M V* + Jᵀβ (u* − J V) − ρ dx³ Bᵀ p        R = (M + JᵀβJ)⁻¹
+//! ```
+//!
+//! so that the body shares its momentum with the fluid on its faces, and begins from V* + R Jᵀβ (u* − J V*).
 
 use super::immersed::Immersed;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::RigidVelocity;
-use crate::grid::{CellField, Grid, strides, unravel};
+use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use crate::solid::rigid::{JointRow, RigidState, Rigids};
-use crate::solve::{Block, Cholesky, LowRank};
+use crate::solve::{Block, Cholesky, ConstrainedFace, SolidTerms};
 use glam::{DMat3, DVec3};
 use std::collections::BTreeMap;
 
@@ -33,14 +42,23 @@ struct Rows {
     /// Its number.
     body: usize,
     cells: Vec<u32>,
-    values: Vec<[f64; 6]>,
+    values: Vec<Twist>,
+    /// The faces it takes along, if it has constraints, and J there.
+    faces: Vec<(ConstrainedFace, Twist)>,
+    /// Jᵀβ (u* − J V*), N s and N m s.
+    drag: Twist,
 }
+
+/// Six numbers: along the axes, and about them.
+type Twist = [f64; 6];
 
 /// Bodies that respond together.
 struct Group {
     /// Places in `RigidCoupling::bodies`.
     members: Vec<usize>,
-    /// R, row after row, six rows a member.
+    /// M⁻¹ with joints eliminated, row after row, six rows a member.
+    alone: Vec<f64>,
+    /// R: that, with the fluid on the members' faces. The same without constraints.
     response: Vec<f64>,
     /// Whether joints hold any of them.
     is_joined: bool,
@@ -58,108 +76,171 @@ pub struct Push {
     pub reaction: Option<[DVec3; 2]>,
 }
 
+/// The fluid as it comes to the coupling.
+#[derive(Clone, Copy)]
+pub struct Arriving<'a> {
+    /// kg/m³.
+    pub rho: f64,
+    /// u*, m/s.
+    pub velocity: &'a FaceField,
+    /// Distance from the surface of a liquid, negative inside.
+    pub liquid: Option<&'a CellField>,
+}
+
 impl RigidCoupling {
     /// B of all bodies and how they respond. `boundary` is that of their current places.
     pub fn new(
         grid: &Grid,
-        rho: f64,
+        fluid: Arriving,
         boundary: &Boundary,
         immersed: &Immersed,
         (rigids, state): (&Rigids, &RigidState),
     ) -> Self {
+        let unit = fluid.rho * grid.dx.powi(3);
+        let is_liquid = |cell: usize| fluid.liquid.is_none_or(|d| d.data[cell] < 0.0);
         let mut bodies: Vec<Rows> = Vec::new();
         for (body, solid) in immersed.free().filter(|(body, _)| state.bodies[*body].active) {
             let centre = state.bodies[body].position;
-            let mut rows = BTreeMap::<u32, [f64; 6]>::new();
-            let mut add = |cell: usize, push: DVec3, at: DVec3| {
-                let row = rows.entry(cell as u32).or_default();
+            let mut rows = BTreeMap::<u32, Twist>::new();
+            let jacobian = |push: DVec3, at: DVec3| {
                 let moment = (at - centre).cross(push);
-                for a in 0..3 {
-                    row[a] += push[a];
-                    row[3 + a] += moment[a];
-                }
+                [push.x, push.y, push.z, moment.x, moment.y, moment.z]
             };
-            for polygon in &solid.cut.polygons {
-                add(polygon.cell, polygon.area / (grid.dx * grid.dx), polygon.centroid);
+            let mut add = |cell: usize, push: Twist| {
+                rows.entry(cell as u32).or_default().iter_mut().zip(push).for_each(|(row, push)| *row += push);
+            };
+            for polygon in solid.polygons() {
+                add(polygon.cell, jacobian(polygon.area / (grid.dx * grid.dx), polygon.centroid));
             }
+            let across = |axis: Axis, index: usize| {
+                let at = unravel(grid.face_dims(axis), index);
+                let (a, upper) = (axis.index(), at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]));
+                let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
+                let above = (at[a] < grid.dims[a]).then_some(upper);
+                (jacobian(axis.unit(), grid.face_centre(axis, at)), [below, above])
+            };
             for face in boundary.given.iter().filter(|face| face.body == Some(body as u32)) {
-                let (axis, a) = (face.axis, face.axis.index());
-                let at = unravel(grid.face_dims(axis), face.index);
-                let push = boundary.open.axes[a][face.index] * axis.unit();
-                let (upper, middle) =
-                    (at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]), grid.face_centre(axis, at));
+                let (jacobian, cells) = across(face.axis, face.index);
+                let open = boundary.open.axes[face.axis.index()][face.index];
                 // It leaves the cell below and enters the one above.
-                if at[a] > 0 {
-                    add(upper - strides(grid.dims)[a], -push, middle);
-                }
-                if at[a] < grid.dims[a] {
-                    add(upper, push, middle);
-                }
-            }
-            bodies.push(Rows { body, cells: rows.keys().copied().collect(), values: rows.into_values().collect() });
-        }
-        let groups = groups(&bodies, rigids, state);
-        Self { bodies, groups, unit: rho * grid.dx.powi(3) }
-    }
-
-    /// C of Σ = L + C Cᵀ.
-    pub fn low_rank(&self) -> LowRank {
-        let block = |group: &Group| {
-            let n = 6 * group.members.len();
-            let (rank, factor) = factor(n, group.response.iter().map(|r| self.unit * r).collect());
-            let mut rows = BTreeMap::<u32, Vec<f64>>::new();
-            for (m, &member) in group.members.iter().enumerate() {
-                let Rows { cells, values, .. } = &self.bodies[member];
-                for (&cell, value) in cells.iter().zip(values) {
-                    let row = rows.entry(cell).or_insert_with(|| vec![0.0; rank]);
-                    for (f, value) in factor[6 * m * rank..].chunks_exact(rank.max(1)).zip(value) {
-                        row.iter_mut().zip(f).for_each(|(row, f)| *row += value * f);
+                for (cell, sign) in cells.into_iter().zip([-open, open]) {
+                    if let Some(cell) = cell {
+                        add(cell, jacobian.map(|j| sign * j));
                     }
                 }
             }
-            Block {
-                cells: rows.keys().copied().collect(),
-                columns: rank,
-                values: rows.into_values().flatten().collect(),
+            let (mut faces, mut drag) = (Vec::new(), [0.0; 6]);
+            let moves = twist(rigids.velocity(state, body));
+            for face in boundary.constrained.iter().filter(|face| face.body == body as u32) {
+                let (axis, index) = (face.axis, face.index);
+                let (jacobian, cells) = across(axis, index);
+                let open = boundary.open.axes[axis.index()][index];
+                let is_wet = |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(is_liquid);
+                let mass = 0.5 * open * cells.into_iter().zip(face.is_wet).filter(is_wet).count() as f64;
+                let slip = fluid.velocity.axes[axis.index()][index] - dot(&jacobian, &moves);
+                drag.iter_mut().zip(jacobian).for_each(|(drag, j)| *drag += unit * mass * slip * j);
+                faces.push((ConstrainedFace { axis, index, mass }, jacobian));
             }
-        };
-        let blocks = self.groups.iter().map(block);
-        LowRank { blocks: blocks.filter(|block| block.columns > 0 && !block.cells.is_empty()).collect() }
+            let (cells, values) = rows.into_iter().unzip();
+            bodies.push(Rows { body, cells, values, faces, drag });
+        }
+        let groups = groups(&bodies, unit, rigids, state);
+        Self { bodies, groups, unit }
+    }
+
+    /// What the bodies add to the pressure operator.
+    pub fn terms(&self) -> SolidTerms {
+        let mut terms = SolidTerms::default();
+        for group in &self.groups {
+            let members = || group.members.iter().map(|&member| &self.bodies[member]);
+            let rows = members().map(|rows| rows.cells.iter().copied().zip(rows.values.iter().copied()).collect());
+            let block = self.block(&group.response, rows.collect());
+            if members().all(|rows| rows.faces.is_empty()) {
+                terms.cut.blocks.extend(block);
+                continue;
+            }
+            terms.faces.blocks.extend(block);
+            let mut next = terms.constrained.len() as u32;
+            let mut number = |(_, jacobian): &(ConstrainedFace, Twist)| {
+                next += 1;
+                (next - 1, *jacobian)
+            };
+            let rows = members().map(|rows| rows.faces.iter().map(&mut number).collect()).collect();
+            terms.response.blocks.extend(self.block(&group.alone, rows));
+            terms.constrained.extend(members().flat_map(|rows| rows.faces.iter().map(|face| face.0)));
+        }
+        terms
+    }
+
+    /// The columns `rows` F with F Fᵀ = ρ dx³ `response`, of the members of a group; none if nothing gives way.
+    fn block(&self, response: &[f64], members: Vec<Vec<(u32, Twist)>>) -> Option<Block> {
+        let (rank, factor) = factor(6 * members.len(), response.iter().map(|r| self.unit * r).collect());
+        let mut rows = BTreeMap::<u32, Vec<f64>>::new();
+        for (m, member) in members.iter().enumerate() {
+            for (name, value) in member {
+                let row = rows.entry(*name).or_insert_with(|| vec![0.0; rank]);
+                for (f, value) in factor[6 * m * rank..].chunks_exact(rank.max(1)).zip(value) {
+                    row.iter_mut().zip(f).for_each(|(row, f)| *row += value * f);
+                }
+            }
+        }
+        let (cells, values): (Vec<u32>, Vec<Vec<f64>>) = rows.into_iter().unzip();
+        (rank > 0 && !cells.is_empty()).then(|| Block { cells, columns: rank, values: values.concat() })
+    }
+
+    /// How a body that came with `velocity` moves once it shares its momentum with the fluid on its faces.
+    pub fn shared(&self, body: usize, velocity: RigidVelocity) -> RigidVelocity {
+        let Some(place) = self.bodies.iter().position(|rows| rows.body == body) else { return velocity };
+        let Some(group) = self.groups.iter().find(|group| group.members.contains(&place)) else { return velocity };
+        let drags: Vec<f64> = group.members.iter().flat_map(|&member| self.bodies[member].drag).collect();
+        let first = group.members.iter().position(|&member| member == place).map_or(0, |m| 6 * m * drags.len());
+        let change: Vec<f64> =
+            group.response[first..].chunks_exact(drags.len()).take(6).map(|row| dot(row, &drags)).collect();
+        RigidVelocity {
+            linear: velocity.linear + DVec3::from_slice(&change),
+            angular: velocity.angular + DVec3::from_slice(&change[3..]),
+            ..velocity
+        }
     }
 
     /// Volume that the bodies push into cells when they move so, in units of dx², m/s.
     pub fn pushed(&self, velocity: impl Fn(usize) -> RigidVelocity) -> Vec<(usize, f64)> {
         let of_body = |rows: &Rows| {
-            let RigidVelocity { linear, angular, .. } = velocity(rows.body);
-            let twist = [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z];
-            let flow = |row: &[f64; 6]| row.iter().zip(twist).map(|(b, v)| b * v).sum::<f64>();
-            rows.cells.iter().zip(&rows.values).map(|(&cell, row)| (cell as usize, flow(row))).collect::<Vec<_>>()
+            let moves = twist(velocity(rows.body));
+            rows.cells
+                .iter()
+                .zip(&rows.values)
+                .map(|(&cell, row)| (cell as usize, dot(row, &moves)))
+                .collect::<Vec<_>>()
         };
         self.bodies.iter().flat_map(of_body).collect()
     }
 
-    /// What the pressure does to the bodies; `p` is Δt·pressure/(ρ dx), m/s.
+    /// What the fluid does to the bodies; `p` is Δt·pressure/(ρ dx), m/s.
     pub fn pushes(&self, p: &CellField, (rigids, state): (&Rigids, &RigidState)) -> Vec<Push> {
-        let impulse = |rows: &Rows| {
-            let mut sum = [0.0; 6];
+        let drive = |rows: &Rows| {
+            let mut sum = rows.drag;
             for (&cell, row) in rows.cells.iter().zip(&rows.values) {
                 let p = p.data[cell as usize];
                 sum.iter_mut().zip(row).for_each(|(sum, b)| *sum -= self.unit * b * p);
             }
             sum
         };
-        let impulses: Vec<[f64; 6]> = self.bodies.iter().map(impulse).collect();
+        let drives: Vec<Twist> = self.bodies.iter().map(drive).collect();
         let mut pushes = Vec::new();
         for group in &self.groups {
-            let joint: Vec<f64> = group.members.iter().flat_map(|&member| impulses[member]).collect();
-            let changes: Vec<f64> = group
-                .response
-                .chunks_exact(joint.len())
-                .map(|row| row.iter().zip(&joint).map(|(r, j)| r * j).sum())
-                .collect();
+            let joint: Vec<f64> = group.members.iter().flat_map(|&member| drives[member]).collect();
+            let changes: Vec<f64> = group.response.chunks_exact(joint.len()).map(|row| dot(row, &joint)).collect();
             for (&member, change) in group.members.iter().zip(changes.chunks_exact(6)) {
-                let body = self.bodies[member].body;
-                let [impulse, torque_impulse] = [0, 3].map(|a| DVec3::from_slice(&impulses[member][a..]));
+                let rows = &self.bodies[member];
+                let body = rows.body;
+                // Of what was given, the fluid on the faces takes its part.
+                let mut impulse = drives[member];
+                for (face, jacobian) in &rows.faces {
+                    let part = self.unit * face.mass * dot(jacobian, change);
+                    impulse.iter_mut().zip(jacobian).for_each(|(impulse, j)| *impulse -= part * j);
+                }
+                let [impulse, torque_impulse] = [0, 3].map(|a| DVec3::from_slice(&impulse[a..]));
                 let reaction = group.is_joined.then(|| {
                     let [velocity, spin] = [0, 3].map(|a| DVec3::from_slice(&change[a..]));
                     let properties = rigids.properties(body);
@@ -174,8 +255,18 @@ impl RigidCoupling {
     }
 }
 
+/// A body's velocity as six numbers.
+fn twist(velocity: RigidVelocity) -> Twist {
+    let RigidVelocity { linear, angular, .. } = velocity;
+    [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
 /// Bodies that joints connect, and how each such group responds to impulses.
-fn groups(bodies: &[Rows], rigids: &Rigids, state: &RigidState) -> Vec<Group> {
+fn groups(bodies: &[Rows], unit: f64, rigids: &Rigids, state: &RigidState) -> Vec<Group> {
     let rows = rigids.joint_rows(state);
     let place = |body: usize| bodies.iter().position(|rows| rows.body == body);
     let mut parent: Vec<usize> = (0..bodies.len()).collect();
@@ -213,7 +304,9 @@ fn groups(bodies: &[Rows], rigids: &Rigids, state: &RigidState) -> Vec<Group> {
             |row: &&JointRow| row.bodies.iter().flatten().any(|&body| members.iter().any(|&m| bodies[m].body == body));
         let rows: Vec<Vec<f64>> = rows.iter().filter(own).map(|row| spread(row, &members, bodies)).collect();
         hold(n, &mut response, &rows);
-        Group { members, response, is_joined: !rows.is_empty() }
+        let alone = response;
+        let response = weigh_down(n, &alone, members.iter().map(|&member| &bodies[member]), unit);
+        Group { members, alone, response, is_joined: !rows.is_empty() }
     };
     members.into_values().map(response).collect()
 }
@@ -235,7 +328,6 @@ fn hold(n: usize, response: &mut [f64], rows: &[Vec<f64>]) {
     if k == 0 {
         return;
     }
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     // Rows of K R, as R is symmetric.
     let moved: Vec<Vec<f64>> = rows.iter().map(|row| response.chunks_exact(n).map(|r| dot(r, row)).collect()).collect();
     let mut matrix = vec![0.0; k * k];
@@ -252,6 +344,41 @@ fn hold(n: usize, response: &mut [f64], rows: &[Vec<f64>]) {
             response[n * i + j] -= column.iter().zip(&moved).map(|(c, moved)| c * moved[j]).sum::<f64>();
         }
     }
+}
+
+/// (R⁻¹ + JᵀβJ)⁻¹ for the faces that the members take along, where R may be singular: with R = F Fᵀ it is F (1 + Fᵀ JᵀβJ F)⁻¹ Fᵀ.
+fn weigh_down<'a>(n: usize, response: &[f64], members: impl Iterator<Item = &'a Rows>, unit: f64) -> Vec<f64> {
+    let (rank, f) = factor(n, response.to_vec());
+    let mut is_alone = true;
+    let mut matrix = vec![0.0; rank * rank];
+    for (m, rows) in members.enumerate() {
+        for (face, jacobian) in &rows.faces {
+            is_alone = false;
+            let mut column = vec![0.0; rank];
+            for (f, j) in f[6 * m * rank..].chunks_exact(rank.max(1)).zip(jacobian) {
+                column.iter_mut().zip(f).for_each(|(column, f)| *column += f * j);
+            }
+            for (row, left) in matrix.chunks_exact_mut(rank.max(1)).zip(&column) {
+                row.iter_mut().zip(&column).for_each(|(a, right)| *a += unit * face.mass * left * right);
+            }
+        }
+    }
+    if is_alone {
+        return response.to_vec();
+    }
+    for i in 0..rank {
+        matrix[rank * i + i] += 1.0;
+    }
+    let matrix = Cholesky::new(rank, matrix);
+    let mut heavier = vec![0.0; n * n];
+    for (i, row) in heavier.chunks_exact_mut(n).enumerate() {
+        let mut solved = f[rank * i..][..rank].to_vec();
+        matrix.solve(&mut solved);
+        for (value, other) in row.iter_mut().zip(f.chunks_exact(rank.max(1))) {
+            *value = dot(&solved, other);
+        }
+    }
+    heavier
 }
 
 /// Pivots below this part of the first one are round-off.

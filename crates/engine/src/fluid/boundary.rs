@@ -57,6 +57,21 @@ pub struct Solids {
     pub cells: CutCells,
     /// Distance from cell centres to the nearest surface in cells, negative inside, exact within a few cells.
     pub distance: CellField,
+    /// Faces that move with free bodies, by the constraints of these.
+    pub constrained: Vec<BodyFace>,
+}
+
+/// A face that a free body takes along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyFace {
+    /// Normal of the face.
+    pub axis: Axis,
+    /// Storage index in that axis' array.
+    pub index: usize,
+    /// Number of the body.
+    pub body: u32,
+    /// Whether the cell below and the one above are outside of all such bodies.
+    pub is_wet: [bool; 2],
 }
 
 /// Everything that bounds the fluid during one step.
@@ -72,8 +87,11 @@ pub struct Boundary {
     pub flux: CellField,
     /// Faces that the pressure drives. The others are closed or have a given velocity.
     pub free: FaceField<bool>,
-    /// Faces with a given velocity: inflow, closed sides, and faces all but closed by a solid.
+    /// Faces with a given velocity: inflow, closed sides, faces all but closed by a solid, and those that a free body takes
+    /// along.
     pub given: Vec<GivenFace>,
+    /// Those of them that a free body takes along.
+    pub constrained: Vec<BodyFace>,
     /// Distance to the nearest solid in cells, if there is a solid at all.
     pub distance: Option<CellField>,
     face_extension: [Option<Extension>; 3],
@@ -89,7 +107,7 @@ pub struct GivenFace {
     pub index: usize,
     /// Normal velocity, m/s.
     pub velocity: f64,
-    /// The free body that all but closes the face, if one does: the velocity is its.
+    /// The free body that all but closes the face or takes it along, if one does: the velocity is its.
     pub body: Option<u32>,
 }
 
@@ -103,9 +121,9 @@ impl Boundary {
         solid_velocity: impl Fn(DVec3) -> (DVec3, Option<u32>) + Sync,
     ) -> Self {
         let has_solids = solids.is_some();
-        let (cells, distance) = match solids {
-            Some(Solids { cells, distance }) => (cells, Some(distance)),
-            None => (CutCells::new(grid), None),
+        let (cells, distance, mut constrained) = match solids {
+            Some(Solids { cells, distance, constrained }) => (cells, Some(distance), constrained),
+            None => (CutCells::new(grid), None, Vec::new()),
         };
 
         // Fix what has a given velocity, free what is open, leave what is closed.
@@ -143,6 +161,14 @@ impl Boundary {
             *target = axis_free;
             given.extend(axis_given);
         }
+        // A face belongs to the first body that claims it.
+        constrained.retain(|face| std::mem::replace(&mut free.axes[face.axis.index()][face.index], false));
+        given.extend(constrained.iter().map(|&BodyFace { axis, index, body, .. }| GivenFace {
+            axis,
+            index,
+            velocity: 0.0,
+            body: Some(body),
+        }));
 
         // Inside solids values are continued from the fluid, so that interpolation near a surface sees no jump.
         let extend = |dims: [usize; 3], open: &[f64]| {
@@ -165,13 +191,14 @@ impl Boundary {
             flux,
             free,
             given,
+            constrained,
             distance,
             face_extension,
             cell_extension,
         }
     }
 
-    /// Give the faces that free bodies all but close the velocity (m/s) of these at their centres.
+    /// Give the faces that move with free bodies the velocity (m/s) of these at their centres.
     pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(u32, DVec3) -> DVec3) {
         for face in &mut self.given {
             if let Some(body) = face.body {

@@ -13,7 +13,9 @@ use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
-use crate::solve::{Bodies, ClosedRegion, LowRank, PressureSolve, PressureSolver, SolveError, SolveInfo, SolveParams};
+use crate::solve::{
+    Bodies, ClosedRegion, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams,
+};
 use rayon::prelude::*;
 
 /// The projection and its arrays, kept from step to step.
@@ -24,7 +26,7 @@ pub struct Projection {
     dirichlet: CellField,
     rhs: CellField,
     /// What bodies that answer pressure add to the operator.
-    bodies: LowRank,
+    bodies: SolidTerms,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -89,7 +91,7 @@ impl Projection {
             coefficients: FaceField::new(grid, 0.0),
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
-            bodies: LowRank::default(),
+            bodies: SolidTerms::default(),
             is_stale: true,
         }
     }
@@ -104,8 +106,8 @@ impl Projection {
         self.set(grid, boundary, Some(&distance.data));
     }
 
-    /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1).
-    pub fn set_bodies(&mut self, bodies: LowRank) {
+    /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1), and their constraints.
+    pub fn set_bodies(&mut self, bodies: SolidTerms) {
         self.is_stale |= bodies != self.bodies;
         self.bodies = bodies;
     }

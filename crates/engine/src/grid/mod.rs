@@ -12,6 +12,7 @@ pub mod operators;
 pub mod parallel;
 mod redistance;
 pub mod sample;
+pub mod voxels;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};

@@ -9,7 +9,7 @@ use super::conjugate_gradients::Preconditioner;
 use super::laplacian::{Laplacian, dot};
 
 /// Share of the dropped fill-in that goes to the diagonal.
-const MODIFIED: f64 = 0.97;
+const MODIFIED: f64 = 0.0;
 /// Below this share of the diagonal a pivot is replaced by the diagonal.
 const SAFE: f64 = 0.25;
 

@@ -1,6 +1,7 @@
 //! Linear solvers: the pressure operator, conjugate gradients and their preconditioners.
 
 mod conjugate_gradients;
+mod constraints;
 mod dense;
 mod incomplete_cholesky;
 mod laplacian;
@@ -12,6 +13,7 @@ mod regions;
 mod stencil;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
+pub use constraints::{ConstrainedFace, SolidTerms};
 pub use dense::Cholesky;
 pub use incomplete_cholesky::IncompleteCholesky;
 pub use laplacian::Laplacian;

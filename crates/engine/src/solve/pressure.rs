@@ -1,6 +1,7 @@
 //! The pressure solve of one step: operator, closed regions, preconditioner and iteration under one roof.
 
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
+use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
 use super::laplacian::dot;
 use super::low_rank::{Coupled, LowRank};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
@@ -10,13 +11,37 @@ use serde::{Deserialize, Serialize};
 /// Pressure solvers by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PressureSolver {
-    /// Conjugate gradients preconditioned by a multigrid cycle.
+    /// Conjugate gradients preconditioned by a multigrid cycle that knows the bodies.
     Multigrid,
-    /// Conjugate gradients preconditioned by incomplete Cholesky.
+    /// Conjugate gradients preconditioned by a cycle for which bodies with face constraints are air, P(s) of \[A18, eq. 10\].
+    A18 {
+        /// s, how often that is corrected.
+        corrections: u8,
+    },
+    /// Conjugate gradients on the full system \[A18, eq. 17\], preconditioned by incomplete Cholesky for the fluid and the
+    /// diagonal for the bodies.
     Icpcg,
-    /// Plain conjugate gradients.
+    /// Plain conjugate gradients on pressures alone.
+    CgSchur,
+    /// Plain conjugate gradients on the full system.
     Cg,
 }
+
+impl PressureSolver {
+    /// Its name in scenes and statistics.
+    pub fn name(self) -> String {
+        match self {
+            Self::Multigrid => "multigrid".into(),
+            Self::A18 { corrections } => format!("a18-p{corrections}"),
+            Self::Icpcg => "icpcg".into(),
+            Self::CgSchur => "cg-schur".into(),
+            Self::Cg => "cg".into(),
+        }
+    }
+}
+
+/// Sweeps near boundaries in the cycle of \[A18\], besides those everywhere.
+const BOUNDARY_SWEEPS: usize = 3;
 
 /// What bodies that answer pressure do in a solve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +61,14 @@ pub struct PressureSolve {
     low_rank: LowRank,
     /// What `low_rank` is when bodies are held: nothing.
     nothing: LowRank,
+    /// For the solvers of \[A18\]: C of the bodies in cut cells and of those with face constraints, and these constraints.
+    cut: LowRank,
+    faces: LowRank,
+    constraints: Constraints,
+    /// A11, if the full system is solved.
+    alone: Laplacian,
+    /// Right-hand side and solution of the full system.
+    full: [Vec<f64>; 2],
     regions: Regions,
     multigrid: Multigrid<f32>,
     single: Vectors<f32>,
@@ -75,35 +108,61 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<(SolveInfo, Vec<ClosedRegion>), SolveError> {
-        self.build(solver, faces, extra, LowRank::default())?;
+        self.build(solver, faces, extra, SolidTerms::default())?;
         let info = self.iterate(solver, Bodies::Free, rhs, pressure, params)?;
         Ok((info, self.regions.closed().to_vec()))
     }
 
-    /// Set-up: take the coefficients, and C of the bodies.
+    /// Set-up: take the coefficients, and what the solids add to them.
     pub fn build(
         &mut self,
         solver: PressureSolver,
         faces: &FaceField<f64>,
         extra: &CellField<f64>,
-        low_rank: LowRank,
+        solids: SolidTerms,
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
             self.laplacian.rebuild(faces, extra)?;
             self.regions.rebuild(&self.laplacian);
-            self.low_rank = low_rank;
+            self.low_rank = solids.low_rank();
             self.low_rank.mask(&self.laplacian);
+            self.regions.couple(&mut self.low_rank);
             match solver {
                 PressureSolver::Multigrid => {
                     self.multigrid.rebuild(&self.laplacian, faces, extra);
                     self.multigrid.couple(&self.low_rank);
+                    self.multigrid.smooth_boundaries(0);
                 }
-                PressureSolver::Icpcg => self.cholesky.rebuild(&self.laplacian),
-                PressureSolver::Cg => {}
+                PressureSolver::CgSchur => {}
+                _ => self.build_full(solver, (faces, extra), solids)?,
             }
             Ok(())
         })
+    }
+
+    /// What the solvers of \[A18\] need besides: A11, its cycle or factors, and the constraints.
+    fn build_full(
+        &mut self,
+        solver: PressureSolver,
+        coefficients: (&FaceField<f64>, &CellField<f64>),
+        solids: SolidTerms,
+    ) -> Result<(), SolveError> {
+        let (alone, faces, extra) = fluid_alone(&solids, &self.laplacian, coefficients, &mut self.constraints)?;
+        // As in `low_rank`: first those in cut cells, then those with constraints.
+        let blocks = self.low_rank.blocks.split_at(solids.cut.blocks.len());
+        (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
+        match solver {
+            PressureSolver::A18 { .. } => {
+                self.multigrid.rebuild(&alone, &faces, &extra);
+                self.multigrid.couple(&self.cut);
+                self.multigrid.smooth_boundaries(if self.cut.blocks.is_empty() { BOUNDARY_SWEEPS } else { 0 });
+            }
+            PressureSolver::Icpcg => self.cholesky.rebuild(&alone),
+            _ => {}
+        }
+        self.alone = alone;
+        Ok(())
     }
 
     /// Solve with the coefficients of the last [`build`](Self::build) for the same solver; see [`solve`](Self::solve).
@@ -117,18 +176,65 @@ impl PressureSolve {
     ) -> Result<SolveInfo, SolveError> {
         rayon::scope(|_| {
             let b_norm = self.regions.measure(rhs).sqrt();
-            let Self { laplacian, low_rank, nothing, regions, multigrid, single, cholesky, double } = self;
-            let system = (laplacian, if bodies == Bodies::Free { &*low_rank } else { nothing }, regions);
+            let is_held = bodies == Bodies::Held;
+            let full = !is_held && self.constraints.len() > 0;
+            if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
+                return self.iterate_full(solver, (rhs, b_norm), pressure, params);
+            }
+            let Self { laplacian, low_rank, nothing, regions, multigrid, single, cholesky, double, .. } = self;
+            let system = (laplacian, if is_held { &*nothing } else { low_rank }, regions);
             match solver {
                 PressureSolver::Multigrid => {
                     multigrid.normalise(b_norm);
-                    multigrid.hold_bodies(bodies == Bodies::Held);
+                    multigrid.hold_bodies(is_held);
                     run(system, multigrid, single, (rhs, b_norm), pressure, params)
                 }
+                PressureSolver::A18 { corrections } => {
+                    multigrid.normalise(b_norm);
+                    multigrid.hold_bodies(is_held);
+                    let faces = if is_held { &*nothing } else { &self.faces };
+                    let mut cycle = Corrected::new(multigrid, &self.constraints, faces, corrections.into());
+                    run(system, &mut cycle, single, (rhs, b_norm), pressure, params)
+                }
                 PressureSolver::Icpcg => run(system, cholesky, double, (rhs, b_norm), pressure, params),
-                PressureSolver::Cg => run(system, &mut Identity, double, (rhs, b_norm), pressure, params),
+                PressureSolver::CgSchur | PressureSolver::Cg => {
+                    run(system, &mut Identity, double, (rhs, b_norm), pressure, params)
+                }
             }
         })
+    }
+
+    /// Solve the full system of pressures and impulses, whose lower right-hand side is zero: what the bodies bring along is in
+    /// `rhs`.
+    fn iterate_full(
+        &mut self,
+        solver: PressureSolver,
+        (rhs, b_norm): (&[f64], f64),
+        pressure: &mut [f64],
+        params: &SolveParams,
+    ) -> Result<SolveInfo, SolveError> {
+        let Self { alone, cut, constraints, full: [b, x], regions, cholesky, double, .. } = self;
+        alone.mask(pressure);
+        let cells = alone.len();
+        let n = cells + constraints.len();
+        for (v, from) in [(&mut *b, rhs), (&mut *x, &*pressure)] {
+            v.clear();
+            v.extend_from_slice(from);
+            v.resize(n, 0.0);
+        }
+        regions.remove_means(&mut b[..cells]);
+        double.resize(n);
+        let mut block = BlockDiagonal::new(cholesky, cells, constraints);
+        let mut system = FullSystem::new(alone, cut, constraints);
+        let rr = system.residual(b, x, &mut double.r);
+        let start = (b_norm, rr);
+        let info = match solver {
+            PressureSolver::Icpcg => cg::solve(&mut system, &mut block, double, x, start, params)?,
+            _ => cg::solve(&mut system, &mut Identity, double, x, start, params)?,
+        };
+        pressure.copy_from_slice(&x[..cells]);
+        regions.remove_means(pressure);
+        Ok(info)
     }
 
     /// Set `v` to zero where there is no unknown.
@@ -149,6 +255,8 @@ impl PressureSolve {
             + self.single.bytes()
             + self.cholesky.bytes()
             + self.double.bytes()
+            + self.alone.bytes()
+            + 8 * self.full.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 

@@ -4,8 +4,12 @@
 //! constant and the right-hand side must sum to zero. Cells are first gathered into runs along x, then runs that touch
 //! through an open face are united (union by smallest index), so the work is per run, not per cell, wherever
 //! coefficients are uniform.
+//!
+//! A body that answers pressure may tie closed regions together: a piston lets the pressure on one side act on the other. What
+//! Σ = L + C Cᵀ then leaves undetermined are the constants y_k on regions k with Σ_k y_k Cᵀ1_k = 0.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
+use super::low_rank::LowRank;
 use super::stencil::{Kind, Plane, Uniform, total};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -43,6 +47,9 @@ pub struct Regions {
     /// The run at which each closed region was met first.
     roots: Vec<u32>,
     means: Vec<f64>,
+    /// What bodies leave undetermined, if they tie regions together: a constant on each region, several times; of unit
+    /// length over all cells, and orthogonal.
+    undetermined: Option<Vec<Vec<f64>>>,
     /// One partial sum per run.
     partial: Vec<f64>,
 }
@@ -74,6 +81,53 @@ impl Regions {
             }
         }
         self.collect();
+        self.undetermined = None;
+    }
+
+    /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together. A body that cannot change the volume of a region
+    /// has Cᵀ1 = 0 there but for the cells that are no unknowns; what they are missing is shared out, so that it is zero.
+    pub fn couple(&mut self, low_rank: &mut LowRank) {
+        if self.closed.is_empty() {
+            return;
+        }
+        let mut tied: Vec<Vec<f64>> = vec![Vec::new(); self.closed.len()];
+        for block in &mut low_rank.blocks {
+            let regions: Vec<Option<usize>> = block.cells.iter().map(|&cell| self.region_of(cell as usize)).collect();
+            let columns = block.columns;
+            // Cᵀ 1 of every region, and how much was added up to get there.
+            let mut sums = vec![(0.0, 0.0); self.closed.len() * columns];
+            for ((_, row), region) in block.rows().zip(&regions) {
+                let Some(region) = region else { continue };
+                let sums = sums[columns * region..].iter_mut().zip(row);
+                sums.for_each(|((sum, size), c)| (*sum, *size) = (*sum + c, *size + c.abs()));
+            }
+            let size_of = |n: usize| sums.iter().skip(n).step_by(columns).map(|sum| sum.1).fold(0.0, f64::max);
+            let largest: Vec<f64> = (0..columns).map(size_of).collect();
+            for (row, region) in block.values.chunks_exact_mut(columns).zip(&regions) {
+                let Some(region) = region else { continue };
+                for ((c, (sum, size)), largest) in row.iter_mut().zip(&sums[columns * region..]).zip(&largest) {
+                    if sum.abs() <= TIED * largest && *size > 0.0 {
+                        *c -= c.abs() * sum / size;
+                    }
+                }
+            }
+            for (tied, sums) in tied.iter_mut().zip(sums.chunks_exact(columns)) {
+                let part = |((sum, _), largest): (&(f64, f64), &f64)| {
+                    if sum.abs() > TIED * largest { sum / largest } else { 0.0 }
+                };
+                tied.extend(sums.iter().zip(&largest).map(part));
+            }
+        }
+        if tied.iter().flatten().any(|&sum| sum != 0.0) {
+            let cells: Vec<f64> = self.closed.iter().map(|region| region.cells as f64).collect();
+            self.undetermined = Some(null_space(tied, &cells));
+        }
+    }
+
+    /// The closed region that an unknown belongs to, if it is one.
+    fn region_of(&self, cell: usize) -> Option<usize> {
+        let run = self.runs.partition_point(|run| run.end <= cell);
+        Some(self.region[run] as usize).filter(|&region| region < self.closed.len())
     }
 
     /// The closed regions, in storage order of their first cells.
@@ -138,8 +192,15 @@ impl Regions {
         for (&region, sum) in region.iter().zip(partial).filter(|(region, _)| **region != OPEN) {
             means[region as usize] += *sum;
         }
-        for (mean, region) in means.iter_mut().zip(closed) {
-            *mean /= region.cells as f64;
+        match &self.undetermined {
+            None => means.iter_mut().zip(closed).for_each(|(mean, region)| *mean /= region.cells as f64),
+            Some(vectors) => {
+                let sums = std::mem::replace(means, vec![0.0; closed.len()]);
+                for vector in vectors {
+                    let part: f64 = vector.iter().zip(&sums).map(|(y, sum)| y * sum).sum();
+                    means.iter_mut().zip(vector).for_each(|(mean, y)| *mean += part * y);
+                }
+            }
         }
     }
 
@@ -187,6 +248,49 @@ impl Regions {
             self.region.push(region as u32);
         }
     }
+}
+
+/// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume. Not to
+/// round-off, because cells all but full of solid are no unknowns, and their part of the surface is missing.
+const TIED: f64 = 1e-3;
+
+/// Constants y on the regions with Σ_k y_k `sums`_k = 0, orthonormal when every region counts with its `cells`.
+fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {
+    let (regions, columns) = (sums.len(), sums[0].len());
+    // Gauss–Jordan over the columns: regions that get a pivot follow from the others.
+    let mut pivots: Vec<(usize, usize)> = Vec::new();
+    for n in 0..columns {
+        let is_free = |region: &usize| !pivots.iter().any(|pivot| pivot.0 == *region);
+        let Some(region) = (0..regions).filter(is_free).max_by(|&a, &b| sums[a][n].abs().total_cmp(&sums[b][n].abs()))
+        else {
+            break;
+        };
+        if sums[region][n].abs() <= TIED {
+            continue;
+        }
+        pivots.push((region, n));
+        let scale = 1.0 / sums[region][n];
+        sums.iter_mut().for_each(|sum| sum[n] *= scale);
+        for other in (0..columns).filter(|&other| other != n) {
+            let part = sums[region][other];
+            sums.iter_mut().for_each(|sum| sum[other] -= part * sum[n]);
+        }
+    }
+    let mut vectors: Vec<Vec<f64>> = Vec::new();
+    for free in (0..regions).filter(|region| !pivots.iter().any(|pivot| pivot.0 == *region)) {
+        let mut y = vec![0.0; regions];
+        y[free] = 1.0;
+        pivots.iter().for_each(|&(region, n)| y[region] = -sums[free][n]);
+        let product = |a: &[f64], b: &[f64]| a.iter().zip(b).zip(cells).map(|((a, b), c)| a * b * c).sum::<f64>();
+        for other in &vectors {
+            let part = product(&y, other);
+            y.iter_mut().zip(other).for_each(|(y, other)| *y -= part * other);
+        }
+        let length = product(&y, &y).sqrt();
+        y.iter_mut().for_each(|y| *y /= length);
+        vectors.push(y);
+    }
+    vectors
 }
 
 /// The runs of row j, whose first cell is `base`.
@@ -259,6 +363,7 @@ fn unite(parent: &mut [u32], a: u32, b: u32) {
 mod tests {
     use super::*;
     use crate::grid::{Axis, CellField, FaceField, Grid};
+    use crate::solve::Block;
     use glam::DVec3;
 
     /// A ring of cells around a closed-off middle one, all in one plane: one region of 8, and no single-cell region.
@@ -283,5 +388,32 @@ mod tests {
         extra.data[7] = 1.0;
         regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
         assert!(regions.closed().is_empty());
+    }
+
+    /// A piston between two closed halves, of 2 and 4 cells: only the same pressure on both sides moves nothing. A second one
+    /// that only the second half touches leaves nothing undetermined.
+    #[test]
+    fn pistons_tie_regions_together() {
+        let grid = Grid::new([6, 1, 1], 1.0, DVec3::ZERO);
+        let mut faces = FaceField::new(&grid, 1.0);
+        faces[(Axis::X, [2, 0, 0])] = 0.0;
+        let laplacian = Laplacian::new(&faces, &CellField::new(&grid, 0.0)).unwrap();
+        let mut regions = Regions::default();
+        let piston = |cells: Vec<u32>, values: Vec<f64>| Block { cells, columns: 1, values };
+        let mut means = |blocks: Vec<Block>| {
+            regions.rebuild(&laplacian);
+            regions.couple(&mut LowRank { blocks });
+            let mut v = vec![3.0, 3.0, 0.0, 0.0, 0.0, 0.0];
+            regions.remove_means(&mut v);
+            v
+        };
+        let close = |a: Vec<f64>, b: [f64; 6]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-14);
+        assert!(close(means(vec![piston(vec![0, 2], vec![1.0, -1.0])]), [2.0, 2.0, -1.0, -1.0, -1.0, -1.0]));
+        // Twice the area on the other side: half the pressure balances.
+        assert!(close(means(vec![piston(vec![0, 2], vec![1.0, -2.0])]), [1.0, 1.0, -1.0, -1.0, -1.0, -1.0]));
+        let both = vec![piston(vec![0, 2], vec![1.0, -1.0]), piston(vec![5], vec![0.1])];
+        assert!(close(means(both), [3.0, 3.0, 0.0, 0.0, 0.0, 0.0]));
+        // A body inside a region, which it cannot change.
+        assert!(close(means(vec![piston(vec![2, 3], vec![7.0, -7.0])]), [0.0; 6]));
     }
 }

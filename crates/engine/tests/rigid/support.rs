@@ -1,7 +1,7 @@
 //! Scenes of a few bodies.
 
 use bathtub_engine::geometry::{Bounds, Pose, Shape};
-use bathtub_engine::solid::rigid::{Joint, Mass, RigidBody, RigidState, Rigids, Room};
+use bathtub_engine::solid::rigid::{Interface, Joint, Mass, RigidBody, RigidState, Rigids, Room};
 use bathtub_engine::solid::{Motion, Obstacle};
 use glam::{DQuat, DVec3};
 
@@ -26,6 +26,7 @@ pub fn body(name: &str, shape: Shape, position: DVec3) -> RigidBody {
     RigidBody {
         name: name.into(),
         shape,
+        interface: Interface::CutCells,
         mass: Mass::Total(1.0),
         pose: Pose { position, rotation: DQuat::IDENTITY },
         velocity: DVec3::ZERO,

@@ -101,7 +101,7 @@ fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result
 mod tests {
     use super::*;
     use bathtub_engine::geometry::{Bounds, Pose, Shape};
-    use bathtub_engine::solid::rigid::{Mass, RigidBody, RigidState, Rigids, Room};
+    use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids, Room};
     use glam::{DQuat, DVec3};
 
     fn grid() -> Grid {
@@ -136,6 +136,7 @@ mod tests {
         let ball = RigidBody {
             name: "ball".into(),
             shape: Shape::Sphere { radius: 0.1 },
+            interface: Interface::CutCells,
             mass: Mass::Density(300.0),
             pose: Pose { position: DVec3::splat(0.5), rotation: DQuat::IDENTITY },
             velocity: DVec3::X,

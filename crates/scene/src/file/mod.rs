@@ -8,7 +8,7 @@ mod rigid;
 mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
-pub use rigid::{BodyEntry, JointEntry, JointTypeName};
+pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
 use bathtub_output::render::RenderSettings;
@@ -295,11 +295,26 @@ impl Default for PressureSection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SolverName {
-    /// Conjugate gradients preconditioned by a multigrid cycle.
+    /// Conjugate gradients preconditioned by a multigrid cycle that knows the bodies.
     Multigrid,
-    /// Conjugate gradients preconditioned by incomplete Cholesky.
+    /// As in \[A18\], for comparison: a cycle for which bodies with `interface = "faces"` are air.
+    #[serde(rename = "a18-p0")]
+    A18P0,
+    /// The same, corrected for the bodies once.
+    #[serde(rename = "a18-p1")]
+    A18P1,
+    /// The same, corrected twice.
+    #[serde(rename = "a18-p2")]
+    A18P2,
+    /// The same, corrected three times.
+    #[serde(rename = "a18-p3")]
+    A18P3,
+    /// Conjugate gradients on pressures and impulses, preconditioned by incomplete Cholesky for the fluid and the diagonal for
+    /// bodies.
     Icpcg,
-    /// Plain conjugate gradients.
+    /// Plain conjugate gradients on pressures.
+    CgSchur,
+    /// Plain conjugate gradients on pressures and impulses.
     Cg,
 }
 

@@ -30,6 +30,9 @@ pub struct BodyEntry {
     /// Mass, kg, spread evenly; in a flat scene, that of a slice one cell thick. Either this or `density`.
     #[schemars(extend("exclusiveMinimum" = 0.0))]
     pub mass: Option<f64>,
+    /// How it meets the fluid.
+    #[serde(default)]
+    pub interface: InterfaceName,
     /// Coulomb friction coefficient; between two bodies the mean of both counts.
     #[serde(default = "default_friction")]
     #[schemars(range(min = 0.0, max = 1e6))]
@@ -44,6 +47,17 @@ pub struct BodyEntry {
     /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: Option<[f32; 3]>,
+}
+
+/// How a body meets the fluid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterfaceName {
+    /// Its surface cuts the cells: exact to second order.
+    #[default]
+    CutCells,
+    /// Whole faces between cells move with it, as in \[A18\]: first order; bodies look like stairs to the fluid.
+    Faces,
 }
 
 fn default_friction() -> f64 {

@@ -135,6 +135,15 @@ impl CutCells {
 
     /// Cut out one more body whose surface moves with `velocity` (m/s) at the centres of its polygons.
     pub fn add(&mut self, body: &BodyCut, velocity: impl Fn(&CutPolygon) -> DVec3) {
+        self.take(body, true, velocity);
+    }
+
+    /// Take the volume of a body out of the cells, and leave the faces as they are.
+    pub fn add_volume(&mut self, body: &BodyCut) {
+        self.take(body, false, |_| DVec3::ZERO);
+    }
+
+    fn take(&mut self, body: &BodyCut, with_faces: bool, velocity: impl Fn(&CutPolygon) -> DVec3) {
         let (grid, range) = (self.grid, body.range);
         let [nx, ny, nz] = range.dims;
         // The solid's share of the faces between the cells visited and those to come, for each row along each axis.
@@ -142,7 +151,7 @@ impl CutCells {
         for entry in &body.entries {
             share[entry.axis.index()][range.row(entry.axis, range.local(entry.cell))] += entry.share;
         }
-        for axis in Axis::ALL {
+        for axis in Axis::ALL.into_iter().filter(|_| with_faces) {
             self.close_first_faces(range, axis, &share[axis.index()]);
         }
 
@@ -177,7 +186,7 @@ impl CutCells {
                     *volume += solid;
                 }
                 take_row(&mut self.volume.data[first..], &volume);
-                for (axis, share) in Axis::ALL.into_iter().zip([&*upper_x, share_y, share_z]) {
+                for (axis, share) in Axis::ALL.into_iter().zip([&*upper_x, share_y, share_z]).filter(|_| with_faces) {
                     let face = grid.face(axis, shifted(start, axis, 1));
                     take_row(&mut self.open.axes[axis.index()][face..], share);
                 }

@@ -15,6 +15,8 @@ pub struct RigidBody {
     pub shape: Shape,
     /// How heavy it is; mass is spread evenly over the shape.
     pub mass: Mass,
+    /// How it meets the fluid.
+    pub interface: Interface,
     /// Where the body's frame is at the start.
     pub pose: Pose,
     /// Velocity of the centre of mass at the start, m/s.
@@ -25,6 +27,17 @@ pub struct RigidBody {
     pub friction: f64,
     /// Part of the approach speed that a bounce gives back, 0…1; combined like friction.
     pub restitution: f64,
+}
+
+/// How a body meets the fluid (design §2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interface {
+    /// Its surface cuts the cells: second order, free slip.
+    #[default]
+    CutCells,
+    /// The faces between cell centres that it separates move with it, and so does the fluid on them: first order, as in
+    /// \[A18\].
+    Faces,
 }
 
 /// How heavy a body is.
@@ -124,6 +137,7 @@ mod tests {
         RigidBody {
             name: "it".into(),
             shape,
+            interface: Interface::CutCells,
             mass,
             pose: Pose::IDENTITY,
             velocity: DVec3::ZERO,

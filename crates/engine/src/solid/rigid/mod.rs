@@ -27,7 +27,7 @@ mod rotation;
 mod setup;
 mod state;
 
-pub use body::{Mass, MassProperties, RigidBody};
+pub use body::{Interface, Mass, MassProperties, RigidBody};
 pub use error::{RigidError, RigidEvent, RigidWarning};
 pub use joint::{Joint, JointKind, JointRow};
 pub use state::{BodyState, Impulse, RigidState};

@@ -16,12 +16,13 @@
 //!
 //! F being the residual that smoothing leaves of C. So a body changes right-hand sides in the cells around its surface, and
 //! nothing else; T and F reach three cells farther than C. Every level does the same, down to one that is small enough for
-//! a dense factorisation. Coarse levels are visited twice (a W-cycle): where bodies shrink to a few cells, one visit leaves
+//! a dense factorisation. Small levels are visited twice (a W-cycle): where bodies shrink to a few cells, one visit leaves
 //! too much of light ones. The whole is symmetric positive definite, like the cycle for L.
 
 use super::super::dense::Cholesky;
 use super::super::low_rank::{Block, LowRank};
 use super::super::real::Real;
+use super::columns::Body;
 use super::level::Level;
 use super::sweep::coefficients;
 use rayon::prelude::*;
@@ -39,18 +40,6 @@ pub(super) struct Bodies {
     work: Vec<f64>,
     /// The right-hand side in the rows of C before anything was subtracted.
     saved: Vec<f64>,
-}
-
-/// The columns of one block.
-#[derive(Clone, Debug, Default)]
-struct Body {
-    c: Block,
-    /// S C.
-    t: Block,
-    /// C − L T; its rows are black cells, given by their slots.
-    f: Block,
-    /// F on the coarser level.
-    f_coarse: Block,
 }
 
 impl Bodies {
@@ -78,7 +67,10 @@ impl Bodies {
         for row in 0..ny * nz {
             coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
                 let cell = nx * row + i;
-                sigma[n * cell + cell] = if inverse > 0.0 { 1.0 / inverse } else { 0.0 };
+                // What nothing ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
+                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>());
+                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
+                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
                 for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
                     sigma[n * cell + cell - strides[a]] = -faces[2 * a];
                 }
@@ -94,8 +86,9 @@ impl Bodies {
 
     /// z ← Σ⁻¹ (`scale` b) on a small level, if this is one; returns b·z.
     pub fn solve_bottom<T: Real, B: Real>(&self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
+        let bottom = self.bottom.as_ref()?;
         let mut v: Vec<f64> = b.iter().map(|b| scale * b.f64()).collect();
-        self.bottom.as_ref()?.solve(&mut v);
+        bottom.solve(&mut v);
         z.iter_mut().zip(&v).for_each(|(z, v)| *z = T::of(*v));
         Some(b.iter().zip(&v).map(|(b, v)| b.f64() * v).sum())
     }
@@ -194,183 +187,8 @@ fn subtract<B: Real>(blocks: &[Body], mut s: &[f64], b: &mut [B]) {
     }
 }
 
-/// How far smoothing carries a value, and one cell more for the residual it leaves.
-const REACH: usize = 3;
-
-/// The cells around a block, as a box of the level.
-struct Patch {
-    low: [usize; 3],
-    size: [usize; 3],
-}
-
-impl Patch {
-    fn around(cells: &[u32], dims: [usize; 3]) -> Self {
-        let (mut low, mut high) = (dims, [0; 3]);
-        for &cell in cells {
-            let at = unravel(dims, cell as usize);
-            for a in 0..3 {
-                low[a] = low[a].min(at[a].saturating_sub(REACH));
-                high[a] = high[a].max((at[a] + REACH + 1).min(dims[a]));
-            }
-        }
-        Self { low, size: std::array::from_fn(|a| high[a].saturating_sub(low[a])) }
-    }
-
-    fn len(&self) -> usize {
-        self.size.iter().product()
-    }
-
-    /// Rows along x: (j, k) on the level, and the first index in the patch.
-    fn rows(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        let [nx, ny, nz] = self.size;
-        (0..ny * nz).map(move |n| (self.low[1] + n % ny, self.low[2] + n / ny, nx * n))
-    }
-
-    fn index(&self, at: [usize; 3]) -> usize {
-        let [i, j, k]: [usize; 3] = std::array::from_fn(|a| at[a] - self.low[a]);
-        i + self.size[0] * (j + self.size[1] * k)
-    }
-
-    /// Values beyond the patch are zero: close the faces to them.
-    fn close(&self, stencils: &mut [Stencil]) {
-        for (n, (faces, ..)) in stencils.iter_mut().enumerate() {
-            let at = unravel(self.size, n);
-            for a in 0..3 {
-                if at[a] == 0 {
-                    faces[2 * a] = 0.0;
-                }
-                if at[a] + 1 == self.size[a] {
-                    faces[2 * a + 1] = 0.0;
-                }
-            }
-        }
-    }
-
-    fn at(&self, index: usize) -> [usize; 3] {
-        let at = unravel(self.size, index);
-        std::array::from_fn(|a| at[a] + self.low[a])
-    }
-}
-
-fn unravel([nx, ny, _]: [usize; 3], index: usize) -> [usize; 3] {
-    [index % nx, index / nx % ny, index / (nx * ny)]
-}
-
-/// Stencil of a cell: conductances, 1 ÷ diagonal, interpolation factor.
-type Stencil = ([f64; 6], f64, f64);
-
-impl Body {
-    fn new<T: Real>(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
-        let dims = fine.dims;
-        let patch = Patch::around(&c.cells, dims);
-        let mut stencils: Vec<Stencil> = vec![([0.0; 6], 0.0, 0.0); patch.len()];
-        for (j, k, first) in patch.rows() {
-            let cells = patch.low[0]..patch.low[0] + patch.size[0];
-            coefficients(&fine.planes[k], j, cells.clone(), |i, stencil| stencils[first + i - cells.start] = stencil);
-        }
-        patch.close(&mut stencils);
-        c.retain(|cell| stencils[patch.index(unravel(dims, cell))].1 > 0.0);
-
-        let is_red: Vec<bool> = (0..patch.len()).map(|n| patch.at(n).iter().sum::<usize>().is_multiple_of(2)).collect();
-        let [nx, ny, _] = patch.size;
-        let strides = [1, nx, nx * ny];
-        let around = |v: &[f64], n: usize| {
-            let faces = &stencils[n].0;
-            let mut sum = 0.0;
-            for a in 0..3 {
-                if faces[2 * a] != 0.0 {
-                    sum += faces[2 * a] * v[n - strides[a]];
-                }
-                if faces[2 * a + 1] != 0.0 {
-                    sum += faces[2 * a + 1] * v[n + strides[a]];
-                }
-            }
-            sum
-        };
-        let cells_of =
-            |red: bool| (0..patch.len()).filter(|&n| is_red[n] == red && stencils[n].1 > 0.0).collect::<Vec<_>>();
-        let (red, black) = (cells_of(true), cells_of(false));
-        let columns = c.columns;
-        let mut smoothed = vec![vec![0.0; patch.len()]; columns];
-        let mut left = vec![vec![0.0; patch.len()]; columns];
-        let (mut b, mut first) = (vec![0.0; patch.len()], vec![0.0; patch.len()]);
-        for column in 0..columns {
-            b.fill(0.0);
-            for (cell, row) in c.rows() {
-                b[patch.index(unravel(dims, cell))] = row[column];
-            }
-            let (x, f) = (&mut smoothed[column], &mut left[column]);
-            first.fill(0.0);
-            red.iter().for_each(|&n| first[n] = stencils[n].1 * b[n]);
-            black.iter().for_each(|&n| x[n] = stencils[n].1 * (b[n] + around(&first, n)));
-            // What the second red sweep changes is all that leaves a residual, in black cells.
-            let mut change = vec![0.0; patch.len()];
-            red.iter().for_each(|&n| change[n] = stencils[n].1 * around(x, n));
-            red.iter().for_each(|&n| x[n] = first[n] + change[n]);
-            black.iter().for_each(|&n| f[n] = around(&change, n));
-        }
-        let whole = |n: usize| {
-            let [i, j, k] = patch.at(n);
-            i + dims[0] * (j + dims[1] * k)
-        };
-        let half = dims[0].div_ceil(2);
-        let slot = |n: usize| {
-            let [i, j, k] = patch.at(n);
-            i / 2 + half * (j + dims[1] * k)
-        };
-        let t = sparse(&smoothed, 0..patch.len(), whole);
-        let f = sparse(&left, black.iter().copied(), slot);
-        let scaled =
-            |n: usize, row: &mut dyn Iterator<Item = f64>| (whole(n), row.map(|v| v * stencils[n].2).collect());
-        let left_rows = black.iter().filter(|&&n| left.iter().any(|f| f[n] != 0.0));
-        let left_rows = left_rows.map(|&n| scaled(n, &mut left.iter().map(|f| f[n]))).collect();
-        let c_rows = c.rows().map(|(cell, row)| scaled(patch.index(unravel(dims, cell)), &mut row.iter().copied()));
-        let f_coarse = restrict(left_rows, columns, dims, coarse);
-        let c_coarse = restrict(c_rows.collect(), columns, dims, coarse);
-        (Self { c, t, f, f_coarse }, c_coarse)
-    }
-}
-
-/// Rows that are not zero, of columns over a patch, under the number that `name` gives them.
-fn sparse(columns: &[Vec<f64>], cells: impl Iterator<Item = usize>, name: impl Fn(usize) -> usize) -> Block {
-    let mut block = Block { columns: columns.len(), ..Block::default() };
-    for n in cells.filter(|&n| columns.iter().any(|column| column[n] != 0.0)) {
-        block.cells.push(name(n) as u32);
-        block.values.extend(columns.iter().map(|column| column[n]));
-    }
-    block
-}
-
-/// Rows of a level of `dims` on the coarser one: the transpose of interpolation, see `transfer`.
-fn restrict<T: Real>(rows: Vec<(usize, Vec<f64>)>, columns: usize, dims: [usize; 3], coarse: &Level<T>) -> Block {
-    let [nx, ny, _] = coarse.dims;
-    let strides = [1, nx, nx * ny];
-    let mut sums = std::collections::BTreeMap::<usize, Vec<f64>>::new();
-    let mut add = |cell: usize, row: &[f64], weight: f64| {
-        let sum = sums.entry(cell).or_insert_with(|| vec![0.0; columns]);
-        sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += weight * v);
-    };
-    for (cell, row) in rows {
-        let at = unravel(dims, cell);
-        let parent = at[0] / 2 + nx * (at[1] / 2 + ny * (at[2] / 2));
-        let mut own = 1.0;
-        for a in 0..3 {
-            let upper = at[a] % 2;
-            if coarse.coarse.open[parent] >> (2 * a + upper) & 1 == 1 {
-                let beside = if upper == 1 { parent + strides[a] } else { parent - strides[a] };
-                add(beside, &row, 0.25);
-                own -= 0.25;
-            }
-        }
-        add(parent, &row, own);
-    }
-    let mut block = Block { columns, ..Block::default() };
-    for (cell, row) in sums {
-        block.cells.push(cell as u32);
-        block.values.extend(row);
-    }
-    block
-}
+/// Ties below this part of the diagonal count as none where a level is solved directly.
+const LEAST_TIE: f64 = 1e-6;
 
 /// The factor of I + N, N = Cᵀ T.
 fn cholesky(blocks: &[Body]) -> Cholesky {

@@ -3,6 +3,7 @@
 use super::super::laplacian::Laplacian;
 use super::super::real::Real;
 use super::super::stencil::{Network, Plane};
+use super::band::Band;
 use super::bodies::Bodies;
 use super::sweep::{Smooth, build_plane, convert_plane, factor, subtract_product};
 use super::transfer::{Moments, open_faces};
@@ -19,6 +20,8 @@ pub(super) struct Level<T> {
     pub dots: Vec<f64>,
     /// The solids that answer pressure.
     pub bodies: Bodies,
+    /// What is smoothed more often.
+    pub band: Band,
     /// What a level below the finest has besides.
     pub coarse: Coarse<T>,
 }

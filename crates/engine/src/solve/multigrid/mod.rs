@@ -8,7 +8,9 @@
 //! Coefficients and right-hand sides are scaled by powers of two to values near one, so f32 neither overflows nor
 //! loses small numbers; the result is the cycle's up to that constant factor.
 
+mod band;
 mod bodies;
+mod columns;
 mod level;
 mod passes;
 mod sweep;
@@ -26,6 +28,9 @@ use passes::Ring;
 
 /// With bodies, a level of at most this many cells is solved directly.
 const BOTTOM: usize = 128;
+
+/// With bodies, levels with at most this many black cells are visited twice: there, bodies shrink to a few cells.
+const VISITED_TWICE: usize = 1 << 16;
 
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
@@ -91,6 +96,15 @@ impl<T: Real> Multigrid<T> {
         }
     }
 
+    /// Smooth near boundaries this many times more, before and after; not together with bodies.
+    pub fn smooth_boundaries(&mut self, sweeps: usize) {
+        for level in &mut self.levels {
+            let mut band = std::mem::take(&mut level.band);
+            band.build(level, sweeps);
+            level.band = band;
+        }
+    }
+
     /// Whether the next cycles are for L alone, as if there were no bodies.
     pub fn hold_bodies(&mut self, held: bool) {
         self.holds_bodies = held;
@@ -150,13 +164,15 @@ fn cycle<T: Real, B: Real>(
         return fine.solve_cell(b, scale, z);
     };
     let mut bodies = std::mem::take(bodies);
+    let mut band = std::mem::take(&mut fine.band);
+    band.begin(b, scale);
     bodies.begin(b);
     fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
     let dims = coarse.dims;
     let mut vectors = std::mem::take(&mut coarse.coarse);
     transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
     cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
-    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() {
+    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() && coarser[0].black.len() <= VISITED_TWICE {
         let Coarse { rhs, x, second, .. } = &mut vectors;
         coarser[0].residual(rhs, x);
         cycle(coarser, rhs, 1.0, second, shared);
@@ -164,6 +180,8 @@ fn cycle<T: Real, B: Real>(
     }
     bodies.correct(&fine.black, scale, &vectors.x, b);
     let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, b);
+    let product = product + band.end(b, scale, z);
+    fine.band = band;
     coarser[0].coarse = vectors;
     if !shared.holds_bodies {
         fine.bodies = bodies;
