@@ -69,24 +69,25 @@ fn period(n: usize, depth: f64, transfer: Transfer) -> f64 {
     (zeros[6] - zeros[0]) / 3.0
 }
 
-/// Row D1: ω² = g k tanh kh with k = π/L; 3 % at 64 cells, 1.5 % at 128.
+/// Row D1: ω² = g k tanh kh with k = π/L. The row asks for 3 % at 64 cells and 1.5 % at 128; what the surface is fitted
+/// with shows in less.
 #[test]
 fn the_first_sloshing_mode_has_its_period() {
-    for (n, depth, theory, tolerance, transfer) in [
-        (64, 0.5, 1.18182, 0.03, Transfer::Apic),
-        (64, 0.5, 1.18182, 0.03, Transfer::Flip { pic: 0.05 }),
-        (64, 0.25, 1.39761, 0.03, Transfer::Apic),
-        (128, 0.5, 1.18182, 0.015, Transfer::Apic),
+    for (n, depth, theory, transfer) in [
+        (64, 0.5, 1.18182, Transfer::Apic),
+        (64, 0.5, 1.18182, Transfer::Flip { pic: 0.05 }),
+        (64, 0.25, 1.39761, Transfer::Apic),
+        (128, 0.5, 1.18182, Transfer::Apic),
     ] {
         let measured = period(n, depth, transfer);
         let error = measured / theory - 1.0;
         println!("{n} cells, depth {depth}, {transfer:?}: {measured:.5} s, {error:+.4}");
-        assert!(error.abs() <= tolerance, "{n} cells, depth {depth}: {measured} s instead of {theory}");
+        assert!(error.abs() <= 0.003, "{n} cells, depth {depth}: {measured} s instead of {theory}");
     }
 }
 
-/// What calms the surface from cell to cell must leave waves that the grid resolves: with 24 steps per second, the first mode
-/// keeps three quarters of its height over four periods.
+/// What calms the surface from cell to cell must leave waves that the grid resolves, and must not feed them: with 24 steps
+/// per second, the first mode keeps its height over four periods.
 #[test]
 fn the_first_sloshing_mode_keeps_its_height() {
     let mut params = tank(64, 0.5, Transfer::Apic);
@@ -101,5 +102,5 @@ fn the_first_sloshing_mode_keeps_its_height() {
         }
     }
     println!("height {start:.4} m at the start, {last:.4} m after four periods: {:.3}", last / start);
-    assert!(last >= 0.75 * start, "{start} m became {last} m");
+    assert!((0.97..=1.01).contains(&(last / start)), "{start} m became {last} m");
 }

@@ -3,13 +3,14 @@
 //! Through the distances φ of a cell beside the surface and of those around it a plane is laid by least squares,
 //!
 //! ```text
-//! Σ w_i (a + b·x_i − φ_i)² + λ Σ w_i ‖b‖² → min,   w_i = N_i ω_i² (1 − |φ_i|)².
+//! Σ w_i (a + b·x_i − φ_i)² + λ Σ w_i ‖b‖² → min,   w_i = N_i ω_i² max((1 − |φ_i|)², ε).
 //! ```
 //!
 //! N are the weights ¼, ½, ¼ along each axis, up to a factor. ω is the room that solids leave: where it is small, few
-//! particles tell. 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how little noise φ has;
-//! what is all but cut off does not count. What a cell beside a solid tells is told of the middle of its room, not of its
-//! centre.
+//! particles tell. 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how little noise φ has.
+//! What is cut off still says which side is up, and counts ε: if the surface runs along the grid through the centres of
+//! cells, nothing else does, and a plane through noise alone may stand upright. What a cell beside a solid tells is told of
+//! the middle of its room, not of its centre.
 //!
 //! Density falls a little differently across the grid than along it, which makes ‖b‖ up to 15 % too small. A distance
 //! grows by one per cell, so a and b are divided by ‖b‖. It is this that lets water rest: from the ratio of the distances
@@ -30,10 +31,10 @@ use rayon::prelude::*;
 /// does not at all.
 const PLANE: [f64; 2] = [0.1, 0.2];
 
-/// Distances beyond this, in cells, are all but cut off and are not fitted.
-const BAND: f64 = 0.9;
+/// ε: how much cells count whose distances are cut off.
+const CUT_OFF: f64 = 0.02;
 
-/// λ: a slope of which no cells tell is zero.
+/// λ: a slope of which no cells tell, as that across a flat grid, is zero.
 const RIDGE: f64 = 1e-3;
 
 /// Less total weight than this says nothing.
@@ -141,9 +142,8 @@ impl Fit<'_> {
                 place += told.offset;
                 value = depth(told.density);
             }
-            let steepness = if value.abs() < BAND { 1.0 - value.abs() } else { 0.0 };
             if let Some(sample) = last.next() {
-                *sample = Sample { weight: weight * steepness * steepness, place, value };
+                *sample = Sample { weight: weight * (1.0 - value.abs()).powi(2).max(CUT_OFF), place, value };
             }
         });
         let total: f64 = samples.iter().map(|s| s.weight).sum();
@@ -242,6 +242,14 @@ mod tests {
             for (x, old, new) in flattened(|x| normal.dot(x - 3.3)) {
                 assert!((new - old).abs() < 0.03, "{normal} at {x}: {old} became {new}");
             }
+        }
+    }
+
+    #[test]
+    fn a_surface_through_the_centres_of_cells_stays() {
+        let tilted = |x: DVec3| x.y - 3.0 + 0.01 * (x.x - 3.5);
+        for (x, old, new) in flattened(tilted) {
+            assert!((new - old).abs() < 0.05, "at {x}: {old} became {new}");
         }
     }
 

@@ -13,7 +13,7 @@ use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use rayon::prelude::*;
 
 /// Faces whose centres are less deep in the liquid than this, in cells, count as outside.
-const RIM: f64 = 0.25;
+const RIM: f64 = 0.1;
 
 /// Faces less open than this tell nothing.
 const LEAST_OPEN: f64 = 0.5;
