@@ -68,9 +68,10 @@ fn water_with_a_surface_along_the_grid_stays_at_rest() {
 /// cut cells; what that sets off is gone after three seconds.
 #[test]
 fn water_with_an_oblique_surface_comes_to_rest() {
-    let directions = [DVec3::new(1.0, 2.0, 3.0), DVec3::new(0.3, -0.8, 0.52), DVec3::new(-1.0, -1.0, 0.0)];
-    for n in [16, 24, 32] {
-        for direction in directions.map(DVec3::normalize) {
+    let directions = [DVec3::new(0.3, -0.8, 0.52), DVec3::new(1.0, 2.0, 3.0), DVec3::new(-1.0, -1.0, 0.0)];
+    // At 32³ the worst of the three stands for all: they take long.
+    for (n, directions) in [(16, &directions[..]), (24, &directions[..]), (32, &directions[..1])] {
+        for direction in directions.iter().map(|direction| direction.normalize()) {
             for transfer in [Transfer::Apic, FLIP] {
                 check(Container::HalfSphere, n, direction, transfer, 3.0, [0.02, 0.01]);
             }
