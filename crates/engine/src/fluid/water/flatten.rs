@@ -9,8 +9,8 @@
 //! N are the weights ¼, ½, ¼ along each axis, up to a factor. ω is the room that solids leave: where it is small, few
 //! particles tell. 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how little noise φ has.
 //! What is cut off still says which side is up, and counts ε: if the surface runs along the grid through the centres of
-//! cells, nothing else does, and a plane through noise alone may stand upright. What a cell beside a solid tells is told of
-//! the middle of its room, not of its centre.
+//! cells, nothing else does, and a plane through noise alone may stand upright. This shifts plane surfaces by some hundredth
+//! of a cell. What a cell beside a solid tells is told of the middle of its room, not of its centre.
 //!
 //! Density falls a little differently across the grid than along it, which makes ‖b‖ up to 15 % too small. A distance
 //! grows by one per cell, so a and b are divided by ‖b‖. It is this that lets water rest: from the ratio of the distances
@@ -254,12 +254,13 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_from_cell_to_cell_nearly_goes_and_never_turns_over() {
+    fn what_changes_from_cell_to_cell_nearly_goes() {
         let checked = |x: DVec3| if (x.x + x.z) % 2.0 == 0.0 { 0.05 } else { -0.05 };
         for (x, old, new) in flattened(|x| x.y - 3.4 + checked(x)) {
             if (2.0..=5.0).contains(&x.x) && (2.0..=5.0).contains(&x.z) && (old.abs() < 0.7) {
                 let (before, after) = (checked(x), new - (x.y - 3.4));
-                assert!((-0.1..0.4).contains(&(after / before)), "at {x}: {before} became {after}");
+                // The shift by cut-off distances, which is the same everywhere, shows as well.
+                assert!((-0.2..0.4).contains(&(after / before)), "at {x}: {before} became {after}");
             }
         }
     }
