@@ -7,7 +7,17 @@ fn experiments_are_listed() {
     let place = Place::new();
     let list = place.bathtub(&["reproduce"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["taylor-green", "cut-cell-order", "martin-moyce", "volume"]);
+    let expected = [
+        "taylor-green",
+        "cut-cell-order",
+        "martin-moyce",
+        "volume",
+        "a18/table-1",
+        "a18/table-2",
+        "a18/fig-9",
+        "a18/fig-10",
+    ];
+    assert_eq!(names, expected);
     place
         .bathtub(&["reproduce", "taylor"])
         .refuses(2, &["no experiment \"taylor\"", "taylor-green, cut-cell-order, martin-moyce, volume"]);
@@ -55,7 +65,7 @@ fn benchmarks_are_listed_and_a_missing_peer_is_refused_at_once() {
     let place = Place::new();
     let list = place.bathtub(&["bench"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["pressure", "smoke", "water"]);
+    assert_eq!(names, ["pressure", "coupling", "smoke", "water"]);
     for name in ["smoke", "water"] {
         place.bathtub(&["bench", name, "--peer", "no.py"]).refuses(5, &["peer program no.py: no such file"]);
     }

@@ -66,12 +66,19 @@ fn run(path: &Path) -> Run {
     let mut scene = load(Vec::new());
     let cells = scene.params.grid.dims;
     let coarsening = (1..).find(|f| coarse(cells, *f).iter().product::<usize>() <= CELLS).unwrap();
+    let mut set = Vec::new();
+    // A budget of time would let results depend on the machine.
+    if scene.file.pressure.budget_ms.is_some() {
+        set.push("pressure.budget_ms=1e9".into());
+    }
     if coarsening > 1 {
         let [nx, ny, nz] = coarse(cells, coarsening);
-        let mut set = vec![format!("grid.cells=[{nx},{ny},{nz}]")];
+        set.push(format!("grid.cells=[{nx},{ny},{nz}]"));
         if scene.file.grid.size.is_none() {
             set.push(format!("grid.dx={:?}", scene.params.grid.dx * coarsening as f64));
         }
+    }
+    if !set.is_empty() {
         scene = load(set);
     }
     let mut world = World::new(scene.params.clone()).unwrap();

@@ -4,6 +4,7 @@
 mod support;
 
 mod advection;
+mod bubbles;
 mod cut_cells;
 mod dam_break;
 mod floating;

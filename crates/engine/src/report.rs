@@ -3,7 +3,7 @@
 use crate::coupling::immersed::BodyImpulse;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::smoke::{SmokeParams, SmokeState};
-use crate::fluid::water::{WaterParams, WaterState};
+use crate::fluid::water::{Bubble, WaterParams, WaterState};
 use crate::fluid::{FluidParams, FluidState};
 use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
 use crate::solid::rigid::RigidEvent;
@@ -38,6 +38,9 @@ pub struct StepReport {
     pub bodies: Vec<BodyReport>,
     /// Closed regions of fluid.
     pub regions: Vec<RegionReport>,
+    /// Pockets of air that keep their volume, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bubbles: Option<BubblesReport>,
     /// What should be zero.
     pub ledger: Ledger,
     /// What happened to bodies, in words.
@@ -117,6 +120,23 @@ pub struct RegionReport {
     pub incompatible_flux: f64,
 }
 
+/// Pockets of air that keep their volume.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct BubblesReport {
+    /// How many there are.
+    pub count: usize,
+    /// Air in them, m³.
+    pub air: f64,
+    /// Room that the liquid leaves them, m³.
+    pub volume: f64,
+    /// Centre of the largest, m.
+    pub largest_position: DVec3,
+    /// Its room, m³.
+    pub largest_volume: f64,
+    /// Largest flow through the surface of one that should be none, m³/s.
+    pub flux_error: f64,
+}
+
 /// Conservation errors of one step, relative.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Ledger {
@@ -162,7 +182,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
     let grid = &params.grid;
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
-    let Coupled { projected, residual_flux, bodies, momentum_error, ms } = coupled;
+    let Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms } = coupled;
     let (fluid, rho) = (fluid_totals(world), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
@@ -206,9 +226,23 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
             })
             .collect(),
         regions: regions.collect(),
+        bubbles: state.fluid.water().and_then(|water| bubbles_report(grid, &water.bubbles, &bubble_flux)),
         events: events.iter().map(RigidEvent::to_string).collect(),
         stages: world.stages(),
     }
+}
+
+/// What there is to say about bubbles, if there are any.
+fn bubbles_report(grid: &Grid, bubbles: &[Bubble], flux: &[f64]) -> Option<BubblesReport> {
+    let largest = bubbles.iter().max_by(|a, b| a.room.total_cmp(&b.room))?;
+    Some(BubblesReport {
+        count: bubbles.len(),
+        air: bubbles.iter().map(|bubble| bubble.air).sum(),
+        volume: bubbles.iter().map(|bubble| bubble.room).sum(),
+        largest_position: largest.centre(grid),
+        largest_volume: largest.room,
+        flux_error: grid.dx.powi(2) * flux.iter().fold(0.0, |worst: f64, flux| worst.max(flux.abs())),
+    })
 }
 
 /// Particles added up by one task.

@@ -203,6 +203,7 @@ impl World {
             // solve fail, the first step will say so.
             let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
             projection.set_liquid(&grid, &boundary, &water.distance);
+            projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
             let arriving = Arriving { rho: params.fluid.rho(), velocity: &velocity, liquid };
             let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &bodies));
             let pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
@@ -390,8 +391,9 @@ impl World {
         let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
         let liquid = next.fluid.water().map(|water| &water.distance);
-        if let Some(distance) = liquid {
-            projection.set_liquid(grid, boundary, distance);
+        if let Some(water) = next.fluid.water() {
+            projection.set_liquid(grid, boundary, &water.distance);
+            projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
         }
         let arriving = Arriving { rho, velocity: &next.velocity, liquid };
         let coupling = RigidCoupling::new(grid, arriving, boundary, immersed, (rigids, &next.bodies));
@@ -422,6 +424,7 @@ impl World {
         }
         let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body))].concat();
         let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
+        let bubble_flux = projection.pocket_flux(boundary, &pushed, &next.velocity);
         boundary.set_body_velocity(grid, |body, at| rigids.velocity(&next.bodies, body as usize).at(at));
         boundary.impose(&mut next.velocity);
         immersed.place(|body| place(rigids, &next.bodies, body));
@@ -434,7 +437,7 @@ impl World {
             (body.impulse, body.torque_impulse) = (push.impulse, push.torque_impulse);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { projected, residual_flux, bodies, momentum_error, ms })
+        Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
@@ -495,6 +498,8 @@ pub(crate) struct Coupled {
     pub projected: Projected,
     /// Largest |D u − pushed| left in a cell, m/s.
     pub residual_flux: f64,
+    /// Flow into each bubble that should be none, in units of dx², m/s.
+    pub bubble_flux: Vec<f64>,
     pub bodies: Vec<BodyImpulse>,
     pub momentum_error: f64,
     pub ms: f64,

@@ -2,7 +2,7 @@
 
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{SceneFile, TransferName, WallEntry};
+use crate::file::{BubblesName, SceneFile, TransferName, WallEntry};
 use crate::water::{FLIP_RATIO, default_particles};
 use std::path::Path;
 
@@ -71,8 +71,9 @@ fn is_water(document: &Document, file: &SceneFile) -> Result<bool, SceneError> {
             let message = "a scene is one of smoke or one of water; remove [smoke], or [water] and every [[liquid]]";
             return Err(document.error_at(ErrorKind::Scene, "smoke", message));
         }
-    } else if !file.drain.is_empty() {
-        foreign.push("drain.0".into());
+    } else {
+        foreign.extend((!file.drain.is_empty()).then(|| "drain.0".into()));
+        foreign.extend((!file.bubble.is_empty()).then(|| "bubble.0".into()));
     }
     let Some(path) = foreign.first() else { return Ok(water) };
     let key = path.rsplit('.').find(|part| part.parse::<usize>().is_err()).unwrap_or_default();
@@ -104,6 +105,7 @@ fn fill_smoke(file: &mut SceneFile) {
 fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneError> {
     let water = file.water.get_or_insert_default();
     water.particles.get_or_insert(default_particles(file.grid.cells));
+    water.bubbles.get_or_insert(if file.bubble.is_empty() { BubblesName::Off } else { BubblesName::On });
     match (water.transfer, water.flip_ratio) {
         (TransferName::Flip, None) => water.flip_ratio = Some(FLIP_RATIO),
         (TransferName::Flip, Some(_)) | (_, None) => {}
@@ -117,6 +119,9 @@ fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneErro
         if liquid.shape.is_some() {
             liquid.position.get_or_insert([0.0; 3]);
         }
+    }
+    for (i, bubble) in file.bubble.iter_mut().enumerate() {
+        name_entry(document, "bubble", i, &mut bubble.name)?;
     }
     for (i, drain) in file.drain.iter_mut().enumerate() {
         name_entry(document, "drain", i, &mut drain.name)?;

@@ -3,14 +3,15 @@
 use crate::bodies::Meshes;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{LiquidEntry, SceneFile, TransferName, WaterSection};
+use crate::file::{BubblesName, LiquidEntry, SceneFile, TransferName, WaterSection};
 use crate::placement::velocity;
 use crate::regions::{Place, Region, Samples, check_unique, end_of};
 use crate::smoke::trace;
 use bathtub_engine::fluid::Shake;
 use bathtub_engine::fluid::advect::Advection;
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::fluid::water::{self as engine, Drain, Liquid, Transfer, WaterParams, WaterSource};
+use bathtub_engine::fluid::water::{self as engine, Bubbles, Drain, Liquid, Transfer, WaterParams, WaterSource};
+use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Obstacle, RigidBody};
 use glam::DVec3;
@@ -61,8 +62,14 @@ pub fn params(
         trace: trace(water.trace),
         particles_per_axis: water.particles.unwrap_or_default() as usize,
         hold_volume: water.hold_volume,
+        bubbles: match water.bubbles.unwrap_or(BubblesName::Off) {
+            BubblesName::Off => Bubbles::Off,
+            BubblesName::On => Bubbles::On,
+            BubblesName::Sealed => Bubbles::Sealed,
+        },
         seed: file.scene.seed as u64,
         initial: liquids(document, file, meshes, setting, warnings)?,
+        air: air(document, file, meshes, setting)?,
         sources: sources(document, file, meshes, setting)?,
         drains: drains(document, file, meshes, setting)?,
     };
@@ -119,6 +126,28 @@ fn liquids(
         liquids.push(Liquid { region, velocity });
     }
     Ok(liquids)
+}
+
+/// Air amid the liquid.
+fn air(
+    document: &Document,
+    file: &SceneFile,
+    meshes: &Meshes,
+    setting: &Setting,
+) -> Result<Vec<(Shape, Pose)>, SceneError> {
+    check_unique(document, "bubble", file.bubble.iter().map(|b| &b.name))?;
+    let still = Region::of_static(setting.obstacles);
+    let mut air = Vec::new();
+    for (i, entry) in file.bubble.iter().enumerate() {
+        let key = format!("bubble.{i}");
+        let name = entry.name.clone().unwrap_or_default();
+        let (position, rotation) = (entry.position, entry.rotation);
+        let place = Place { key: &key, name: &name, shape: &entry.shape, position, rotation };
+        let (shape, pose) = place.resolve(document, meshes, setting.grid)?;
+        check_matters(document, file, &place, &Region::new(&shape, &pose), &still, setting.grid)?;
+        air.push((shape, pose));
+    }
+    Ok(air)
 }
 
 /// What a body of liquid fills, as typed.
@@ -242,11 +271,14 @@ fn check_filling(
     let Setting { grid, walls, obstacles, bodies } = *setting;
     let solids = Region::of_solids(obstacles, bodies);
     let liquids: Vec<Body> = params.initial.iter().map(Body::new).collect();
+    let bubbles: Vec<Region> = params.air.iter().map(|(shape, pose)| Region::new(shape, pose)).collect();
     let samples = Samples::new(grid, 1, [grid.origin, grid.upper()]);
     let (mut wet, mut open) = (0.0, 0.0);
     for point in samples.points().filter(|x| !solids.iter().any(|solid| solid.contains(*x))) {
         open += samples.each;
-        wet += if liquids.iter().any(|liquid| liquid.contains(point)) { samples.each } else { 0.0 };
+        let is_wet = liquids.iter().any(|liquid| liquid.contains(point));
+        let is_air = || bubbles.iter().any(|bubble| bubble.contains(point));
+        wet += if is_wet && !is_air() { samples.each } else { 0.0 };
     }
 
     let flows = inflows(file, params, setting);

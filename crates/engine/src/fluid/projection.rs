@@ -7,16 +7,21 @@
 //! A liquid ends at its surface, where p = 0: between a cell centre inside and one outside the surface lies at the
 //! fraction θ = φ_in/(φ_in − φ_out) of the way, and the gradient there is −p_in/θ, which is exact for a linear pressure
 //! (the ghost-fluid method of Gibou et al. 2002, second order; row A13).
+//!
+//! In a pocket of air that keeps its volume, p = λ, an unknown, and the gradient is (λ − p_in)/θ; what flows out of its cells
+//! together must be what solids push into them [A18, eq. 18–20].
 
 use super::boundary::Boundary;
+use super::water::Bubble;
 use crate::grid::operators::{divergence, subtract_gradient};
 use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
 use crate::solve::{
-    Bodies, ClosedRegion, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams,
+    Bodies, ClosedRegion, Pocket, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams,
 };
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// The projection and its arrays, kept from step to step.
 pub struct Projection {
@@ -27,6 +32,8 @@ pub struct Projection {
     rhs: CellField,
     /// What bodies that answer pressure add to the operator.
     bodies: SolidTerms,
+    /// Pockets of air that keep their volume and touch liquid: their cells, the first of which holds the unknown.
+    pockets: Vec<Vec<u32>>,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
 }
@@ -92,6 +99,7 @@ impl Projection {
             dirichlet: CellField::new(grid, 0.0),
             rhs: CellField::new(grid, 0.0),
             bodies: SolidTerms::default(),
+            pockets: Vec::new(),
             is_stale: true,
         }
     }
@@ -112,8 +120,39 @@ impl Projection {
         self.bodies = bodies;
     }
 
+    /// Take the pockets of air that keep their volume; the liquid is that of the last `set_liquid`.
+    pub fn set_bubbles(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
+        self.is_stale = true;
+        let mut in_pocket = vec![false; if bubbles.is_empty() { 0 } else { grid.cells() }];
+        for &cell in bubbles.iter().flat_map(|bubble| &bubble.cells) {
+            in_pocket[cell as usize] = true;
+        }
+        let d = &distance.data;
+        let mut pockets = Vec::new();
+        for bubble in bubbles {
+            let mut ties = BTreeMap::<u32, f64>::new();
+            for &cell in &bubble.cells {
+                for (other, open) in inner_faces(grid, boundary, cell as usize).filter(|(other, _)| d[*other] < 0.0) {
+                    *ties.entry(other as u32).or_default() += open / theta(d[other], d[cell as usize]);
+                }
+            }
+            // The tied cells were taken for cells at a free surface: leave only what else ties them.
+            for &cell in ties.keys() {
+                self.dirichlet.data[cell as usize] = other_ties(grid, boundary, (d, &in_pocket), cell as usize);
+            }
+            if !ties.is_empty() {
+                let (cells, weights) = ties.into_iter().unzip();
+                pockets.push(Pocket { node: bubble.cells[0] as usize, cells, weights });
+                self.pockets.push(bubble.cells.clone());
+            }
+        }
+        self.solve.set_pockets(pockets);
+    }
+
     fn set(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
         self.is_stale = true;
+        self.pockets.clear();
+        self.solve.set_pockets(Vec::new());
         let dims = grid.dims;
         let [nx, ny, _] = dims;
         let cells = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
@@ -193,7 +232,12 @@ impl Projection {
     ) -> Result<Projected, SolveError> {
         self.refresh()?;
         self.excess(boundary, pushed, velocity);
+        for cells in &self.pockets {
+            let sum: f64 = cells.iter().map(|&cell| p.data[cell as usize]).sum();
+            p.data[cells[0] as usize] = sum / cells.len() as f64;
+        }
         let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
+        self.fill_pockets(p);
         subtract_pressure(boundary, liquid, p, velocity);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
     }
@@ -202,11 +246,21 @@ impl Projection {
     pub fn residual_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> f64 {
         self.excess(boundary, pushed, velocity);
         self.solve.mask(&mut self.rhs.data);
+        self.pockets.iter().for_each(|cells| self.rhs.data[cells[0] as usize] = 0.0);
         self.rhs.data.par_iter().map(|r| r.abs()).reduce(|| 0.0, f64::max)
     }
 
-    /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid; roughly. `q` is
-    /// the guess, `drift` must be zero.
+    /// What flows out of the pockets of air or is pushed into them and should not be, in units of dx², m/s.
+    pub fn pocket_flux(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) -> Vec<f64> {
+        if self.pockets.is_empty() {
+            return Vec::new();
+        }
+        self.excess(boundary, pushed, velocity);
+        self.pockets.iter().map(|cells| self.rhs.data[cells[0] as usize]).collect()
+    }
+
+    /// The displacement, in cells, that carries `excess` (in cells) out of every cell of the liquid, and out of every pocket that of
+    /// its first cell; roughly. `q` is the guess, `drift` must be zero.
     pub fn spread(
         &mut self,
         boundary: &Boundary,
@@ -219,29 +273,78 @@ impl Projection {
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
         self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
+        self.fill_pockets(q);
         subtract_pressure(boundary, Some(liquid), q, drift);
         Ok(())
     }
 
     fn refresh(&mut self) -> Result<(), SolveError> {
         if self.is_stale {
-            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, self.bodies.clone())?;
+            let mut bodies = self.bodies.clone();
+            if !self.pockets.is_empty() {
+                let nodes: BTreeMap<u32, u32> =
+                    self.pockets.iter().flat_map(|cells| cells.iter().map(|&cell| (cell, cells[0]))).collect();
+                for part in [&mut bodies.cut, &mut bodies.faces] {
+                    part.fold(|cell| nodes.get(&(cell as u32)).map(|&node| node as usize));
+                }
+            }
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, bodies)?;
             self.is_stale = false;
         }
         Ok(())
     }
 
-    /// Volume pushed into each cell less what flows out of it, in units of dx², into `rhs`.
+    /// Give all cells of a pocket the pressure that was found for it.
+    fn fill_pockets(&self, p: &mut CellField) {
+        for cells in &self.pockets {
+            let value = p.data[cells[0] as usize];
+            cells.iter().for_each(|&cell| p.data[cell as usize] = value);
+        }
+    }
+
+    /// Volume pushed into each cell less what flows out of it, in units of dx², into `rhs`; the first cell of a pocket has that of
+    /// the whole pocket.
     fn excess(&mut self, boundary: &Boundary, pushed: &[(usize, f64)], velocity: &FaceField) {
         divergence(velocity, &boundary.open, &mut self.rhs);
         self.rhs.data.par_iter_mut().zip(&boundary.flux.data).for_each(|(b, pushed)| *b = pushed - *b);
         for &(c, volume) in pushed {
             self.rhs.data[c] += volume;
         }
+        for cells in &self.pockets {
+            self.rhs.data[cells[0] as usize] = cells.iter().map(|&cell| self.rhs.data[cell as usize]).sum();
+        }
     }
 }
 
-/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid.
+/// The cells beyond the faces of a cell that pressure drives, and how open the faces are; sides of the domain left out.
+fn inner_faces<'a>(grid: &'a Grid, boundary: &'a Boundary, cell: usize) -> impl Iterator<Item = (usize, f64)> + 'a {
+    let at = grid.cell_at(cell);
+    Axis::ALL.into_iter().flat_map(move |axis| {
+        let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
+        let mut upper = at;
+        upper[a] += 1;
+        let lower = (at[a] > 0).then(|| (cell - stride, at));
+        let upper = (upper[a] < grid.dims[a]).then(|| (cell + stride, upper));
+        let beyond = [lower, upper].into_iter().flatten().filter(move |(_, face)| boundary.free[(axis, *face)]);
+        beyond.map(move |(other, face)| (other, boundary.open[(axis, face)]))
+    })
+}
+
+/// What ties a liquid cell to p = 0: open sides and air in no pocket.
+fn other_ties(grid: &Grid, boundary: &Boundary, (d, in_pocket): (&[f64], &[bool]), cell: usize) -> f64 {
+    let beside = inner_faces(grid, boundary, cell).filter(|(other, _)| d[*other] >= 0.0 && !in_pocket[*other]);
+    let surface: f64 = beside.map(|(other, open)| open / theta(d[cell], d[other])).sum();
+    let at = grid.cell_at(cell);
+    let side = |axis: Axis, is_upper: bool| {
+        let (a, mut face) = (axis.index(), at);
+        face[a] += usize::from(is_upper);
+        let is_side = face[a] == 0 || face[a] == grid.dims[a];
+        if is_side && boundary.free[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
+    };
+    surface + Axis::ALL.into_iter().map(|axis| side(axis, false) + side(axis, true)).sum::<f64>()
+}
+
+/// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but for pockets.
 fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
     subtract_gradient(p, &boundary.free, velocity);
     let Some(distance) = liquid else { return };
@@ -260,9 +363,9 @@ fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellFi
                 let (above, below) = (d[c], d[c - stride]);
                 // The gradient over the whole distance is taken already; the surface is nearer.
                 if (below < 0.0) & (above >= 0.0) {
-                    *u += (1.0 / theta(below, above) - 1.0) * p.data[c - stride];
+                    *u += (1.0 / theta(below, above) - 1.0) * (p.data[c - stride] - p.data[c]);
                 } else if (above < 0.0) & (below >= 0.0) {
-                    *u -= (1.0 / theta(above, below) - 1.0) * p.data[c];
+                    *u -= (1.0 / theta(above, below) - 1.0) * (p.data[c] - p.data[c - stride]);
                 }
             }
         });

@@ -1,4 +1,4 @@
-//! Small dense systems: Cholesky factorisation of symmetric positive semi-definite matrices.
+//! Small dense systems: Cholesky factorisation of symmetric matrices, semi-definite or quasi-definite.
 
 /// A = L D Lᵀ; pivots that are zero to round-off are left out, so that singular matrices get a symmetric generalised inverse.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +14,14 @@ pub struct Cholesky {
 const ROUND_OFF: f64 = 1e-11;
 
 impl Cholesky {
-    /// Factorise `a`, n × n, row after row; only the lower triangle is read.
-    pub fn new(n: usize, mut a: Vec<f64>) -> Self {
+    /// Factorise the positive semi-definite `a`, n × n, row after row; only the lower triangle is read.
+    pub fn new(n: usize, a: Vec<f64>) -> Self {
+        Self::quasi_definite(n, n, a)
+    }
+
+    /// Factorise [[A, Bᵀ], [B, −C]] with `positive` rows of A, where A and C are positive semi-definite. Such a matrix needs no
+    /// pivoting (Vanderbei 1995).
+    pub fn quasi_definite(n: usize, positive: usize, mut a: Vec<f64>) -> Self {
         let mut inverse = vec![0.0; n];
         // Row i of the factor needs those above it: l_ij d_j = a_ij − Σ_k<j l_ik d_k l_jk.
         let mut scaled = vec![0.0; n];
@@ -28,7 +34,8 @@ impl Cholesky {
                 row[j] = scaled[j] * inverse[j];
             }
             let pivot = row[i] - scaled[..i].iter().zip(&row[..i]).map(|(s, l)| s * l).sum::<f64>();
-            inverse[i] = if pivot > ROUND_OFF * row[i] { 1.0 / pivot } else { 0.0 };
+            let sign = if i < positive { 1.0 } else { -1.0 };
+            inverse[i] = if sign * pivot > ROUND_OFF * sign * row[i] { 1.0 / pivot } else { 0.0 };
         }
         Self { n, lower: a, inverse }
     }
@@ -64,6 +71,16 @@ mod tests {
         let x = [1.0, -2.0, 0.5];
         let mut b: Vec<f64> = (0..3).map(|i| (0..3).map(|j| full(i, j) * x[j]).sum()).collect();
         Cholesky::new(3, a.clone()).solve(&mut b);
+        assert!(b.iter().zip(x).all(|(b, x)| (b - x).abs() < 1e-14), "{b:?}");
+    }
+
+    #[test]
+    fn quasi_definite_systems_are_solved() {
+        let a = vec![4.0, 0.0, 0.0, 2.0, -5.0, 0.0, -1.0, 0.5, -3.0];
+        let full = |i: usize, j: usize| a[3 * i.max(j) + i.min(j)];
+        let x = [1.0, -2.0, 0.5];
+        let mut b: Vec<f64> = (0..3).map(|i| (0..3).map(|j| full(i, j) * x[j]).sum()).collect();
+        Cholesky::quasi_definite(3, 1, a.clone()).solve(&mut b);
         assert!(b.iter().zip(x).all(|(b, x)| (b - x).abs() < 1e-14), "{b:?}");
     }
 

@@ -11,7 +11,9 @@
 
 use super::conjugate_gradients::Operator;
 use super::laplacian::{Laplacian, dot};
+use super::pockets::Pocket;
 use super::real::Real;
+use std::collections::BTreeMap;
 
 /// The columns of one body, or of several that are joined: sparse rows of the same cells.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -71,14 +73,28 @@ impl LowRank {
         self.blocks.iter().map(|block| block.columns).sum()
     }
 
-    /// Forget rows of cells that are no unknowns of `laplacian`.
-    pub fn mask(&mut self, laplacian: &Laplacian) {
+    /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
+    pub fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         if self.blocks.is_empty() {
             return;
         }
         let mut diagonal = vec![0.0; laplacian.len()];
         laplacian.diagonal(&mut diagonal);
+        pockets.iter().for_each(|pocket| diagonal[pocket.node] = 1.0);
         self.blocks.iter_mut().for_each(|block| block.retain(|cell| diagonal[cell] > 0.0));
+    }
+
+    /// Add the rows of some cells to those of others: where `onto` tells one, the cell has the same pressure.
+    pub fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
+        for block in &mut self.blocks {
+            let mut rows = BTreeMap::<u32, Vec<f64>>::new();
+            for (cell, row) in block.rows() {
+                let sum = rows.entry(onto(cell).unwrap_or(cell) as u32).or_insert_with(|| vec![0.0; block.columns]);
+                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+            block.cells = rows.keys().copied().collect();
+            block.values = rows.into_values().flatten().collect();
+        }
     }
 
     /// Cᵀ x, block after block.
@@ -101,10 +117,11 @@ impl LowRank {
     }
 }
 
-/// Σ = L + C Cᵀ as an operator.
+/// Σ = L + C Cᵀ as an operator, with pockets of air as further unknowns.
 pub struct Coupled<'a> {
     laplacian: &'a mut Laplacian,
     low_rank: &'a LowRank,
+    pockets: &'a [Pocket],
     /// Cᵀ p of the last direction.
     gathered: Vec<f64>,
 }
@@ -112,15 +129,24 @@ pub struct Coupled<'a> {
 impl<'a> Coupled<'a> {
     /// `low_rank` has no rows where `laplacian` has no unknowns.
     pub fn new(laplacian: &'a mut Laplacian, low_rank: &'a LowRank) -> Self {
-        Self { laplacian, low_rank, gathered: Vec::new() }
+        Self::with_pockets(laplacian, low_rank, &[])
+    }
+
+    /// `laplacian` has the ties to the pockets on its diagonal.
+    pub fn with_pockets(laplacian: &'a mut Laplacian, low_rank: &'a LowRank, pockets: &'a [Pocket]) -> Self {
+        Self { laplacian, low_rank, pockets, gathered: Vec::new() }
     }
 }
 
 impl Operator for Coupled<'_> {
     fn residual(&mut self, b: &[f64], x: &[f64], r: &mut [f64]) -> f64 {
         let rr = self.laplacian.residual(b, x, r);
-        if self.low_rank.blocks.is_empty() {
+        if self.low_rank.blocks.is_empty() && self.pockets.is_empty() {
             return rr;
+        }
+        for pocket in self.pockets {
+            r[pocket.node] = b[pocket.node];
+            pocket.advance(1.0, x, r);
         }
         self.low_rank.gather(x, &mut self.gathered);
         self.gathered.iter_mut().for_each(|g| *g = -*g);
@@ -129,13 +155,15 @@ impl Operator for Coupled<'_> {
     }
 
     fn direct<Z: Real>(&mut self, z: &[Z], beta: f64, p: &mut [f64]) -> f64 {
-        let curvature = self.laplacian.direct(z, beta, p);
+        let mut curvature = self.laplacian.direct(z, beta, p);
+        curvature += self.pockets.iter().map(|pocket| pocket.energy(p)).sum::<f64>();
         self.low_rank.gather(p, &mut self.gathered);
         curvature + self.gathered.iter().map(|g| g * g).sum::<f64>()
     }
 
     fn advance(&mut self, alpha: f64, p: &[f64], x: &mut [f64], r: &mut [f64]) -> f64 {
-        // What the bodies add comes first, so that the norm is that of the whole residual.
+        // What pockets and bodies add comes first, so that the norm is that of the whole residual.
+        self.pockets.iter().for_each(|pocket| pocket.advance(alpha, p, r));
         self.gathered.iter_mut().for_each(|g| *g *= -alpha);
         self.low_rank.scatter(&self.gathered, r);
         self.laplacian.advance(alpha, p, x, r)

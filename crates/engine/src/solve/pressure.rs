@@ -4,6 +4,7 @@ use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
 use super::laplacian::dot;
 use super::low_rank::{Coupled, LowRank};
+use super::pockets::{Pocket, spare_nodes};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,8 @@ pub enum Bodies {
     Held,
 }
 
-/// Solves L p = b, or (L + C Cᵀ) p = b with bodies; keeps its memory from step to step.
+/// Solves L p = b, or (L + C Cᵀ) p = b with bodies, and with pockets of air as further unknowns; keeps its memory from step to
+/// step.
 ///
 /// The first solve of a size allocates, later ones do not.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +71,7 @@ pub struct PressureSolve {
     alone: Laplacian,
     /// Right-hand side and solution of the full system.
     full: [Vec<f64>; 2],
+    pockets: Vec<Pocket>,
     regions: Regions,
     multigrid: Multigrid<f32>,
     single: Vectors<f32>,
@@ -113,6 +116,11 @@ impl PressureSolve {
         Ok((info, self.regions.closed().to_vec()))
     }
 
+    /// Take the pockets of air of the next [`build`](Self::build); what is tied to them is not in `extra`.
+    pub fn set_pockets(&mut self, pockets: Vec<Pocket>) {
+        self.pockets = pockets;
+    }
+
     /// Set-up: take the coefficients, and what the solids add to them.
     pub fn build(
         &mut self,
@@ -123,15 +131,18 @@ impl PressureSolve {
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
+            let atmosphere = extra;
+            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, &self.pockets));
+            let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
-            self.regions.rebuild(&self.laplacian);
+            self.regions.rebuild(&self.laplacian, &self.pockets, atmosphere);
             self.low_rank = solids.low_rank();
-            self.low_rank.mask(&self.laplacian);
+            self.low_rank.mask(&self.laplacian, &self.pockets);
             self.regions.couple(&mut self.low_rank);
             match solver {
                 PressureSolver::Multigrid => {
                     self.multigrid.rebuild(&self.laplacian, faces, extra);
-                    self.multigrid.couple(&self.low_rank);
+                    self.multigrid.couple(&self.low_rank, &self.pockets);
                     self.multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
@@ -155,10 +166,14 @@ impl PressureSolve {
         match solver {
             PressureSolver::A18 { .. } => {
                 self.multigrid.rebuild(&alone, &faces, &extra);
-                self.multigrid.couple(&self.cut);
-                self.multigrid.smooth_boundaries(if self.cut.blocks.is_empty() { BOUNDARY_SWEEPS } else { 0 });
+                self.multigrid.couple(&self.cut, &self.pockets);
+                let is_plain = self.cut.blocks.is_empty() && self.pockets.is_empty();
+                self.multigrid.smooth_boundaries(if is_plain { BOUNDARY_SWEEPS } else { 0 });
             }
-            PressureSolver::Icpcg => self.cholesky.rebuild(&alone),
+            PressureSolver::Icpcg => {
+                self.cholesky.rebuild(&alone);
+                self.pockets.iter().for_each(|pocket| self.cholesky.set_alone(pocket.node, pocket.total()));
+            }
             _ => {}
         }
         self.alone = alone;
@@ -175,14 +190,16 @@ impl PressureSolve {
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
         rayon::scope(|_| {
-            let b_norm = self.regions.measure(rhs).sqrt();
             let is_held = bodies == Bodies::Held;
-            let full = !is_held && self.constraints.len() > 0;
+            self.regions.hold_bodies(is_held);
+            let b_norm = self.regions.measure(rhs).sqrt();
+            // What bodies push into pockets is known to Σ only.
+            let full = !is_held && self.constraints.len() > 0 && self.pockets.is_empty();
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
-            let Self { laplacian, low_rank, nothing, regions, multigrid, single, cholesky, double, .. } = self;
-            let system = (laplacian, if is_held { &*nothing } else { low_rank }, regions);
+            let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
+            let system = (laplacian, if is_held { &*nothing } else { low_rank }, &pockets[..], regions);
             match solver {
                 PressureSolver::Multigrid => {
                     multigrid.normalise(b_norm);
@@ -193,7 +210,8 @@ impl PressureSolve {
                     multigrid.normalise(b_norm);
                     multigrid.hold_bodies(is_held);
                     let faces = if is_held { &*nothing } else { &self.faces };
-                    let mut cycle = Corrected::new(multigrid, &self.constraints, faces, corrections.into());
+                    let corrections = if pockets.is_empty() { corrections.into() } else { 0 };
+                    let mut cycle = Corrected::new(multigrid, &self.constraints, faces, corrections);
                     run(system, &mut cycle, single, (rhs, b_norm), pressure, params)
                 }
                 PressureSolver::Icpcg => run(system, cholesky, double, (rhs, b_norm), pressure, params),
@@ -239,7 +257,7 @@ impl PressureSolve {
 
     /// Set `v` to zero where there is no unknown.
     pub fn mask(&self, v: &mut [f64]) {
-        self.laplacian.mask(v);
+        spare_nodes(&self.pockets, v, |v| self.laplacian.mask(v));
     }
 
     /// Closed regions of the last solve.
@@ -260,21 +278,30 @@ impl PressureSolve {
     }
 }
 
+/// `extra` with the ties to pockets.
+fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
+    let mut all = extra.clone();
+    for (cell, weight) in pockets.iter().flat_map(Pocket::ties) {
+        all.data[cell] += weight;
+    }
+    all
+}
+
 fn run<M: Preconditioner>(
-    (laplacian, low_rank, regions): (&mut Laplacian, &LowRank, &mut Regions),
+    (laplacian, low_rank, pockets, regions): (&mut Laplacian, &LowRank, &[Pocket], &mut Regions),
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
     pressure: &mut [f64],
     params: &SolveParams,
 ) -> Result<SolveInfo, SolveError> {
-    laplacian.mask(pressure);
+    spare_nodes(pockets, pressure, |p| laplacian.mask(p));
     if b_norm == 0.0 {
         pressure.fill(0.0);
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
-    let mut operator = Coupled::new(laplacian, low_rank);
+    let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);

@@ -7,10 +7,15 @@
 //!
 //! A body that answers pressure may tie closed regions together: a piston lets the pressure on one side act on the other. What
 //! Σ = L + C Cᵀ then leaves undetermined are the constants y_k on regions k with Σ_k y_k Cᵀ1_k = 0.
+//!
+//! A pocket of air connects all that is tied to it. If nothing of that is tied to a known pressure, the constant over cells
+//! and pockets alike is undetermined.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
 use super::low_rank::LowRank;
+use super::pockets::Pocket;
 use super::stencil::{Kind, Plane, Uniform, total};
+use crate::grid::CellField;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +55,12 @@ pub struct Regions {
     /// What bodies leave undetermined, if they tie regions together: a constant on each region, several times; of unit
     /// length over all cells, and orthogonal.
     undetermined: Option<Vec<Vec<f64>>>,
+    /// Whether bodies are held, and tie nothing together.
+    holds_bodies: bool,
+    /// Where the pressures of pockets are kept, and the closed region of each, or `OPEN`.
+    nodes: Vec<(usize, u32)>,
+    /// Unknowns of each closed region: cells and pockets.
+    unknowns: Vec<usize>,
     /// One partial sum per run.
     partial: Vec<f64>,
 }
@@ -58,8 +69,9 @@ pub struct Regions {
 const OPEN: u32 = u32::MAX;
 
 impl Regions {
-    /// Find the regions of `laplacian`, reusing the memory.
-    pub fn rebuild(&mut self, laplacian: &Laplacian) {
+    /// Find the regions of `laplacian`, reusing the memory. With pockets, `extra` tells what is tied to a known pressure: on the
+    /// diagonal of `laplacian` are the ties to pockets as well.
+    pub fn rebuild(&mut self, laplacian: &Laplacian, pockets: &[Pocket], extra: &CellField) {
         let [nx, ny, nz] = laplacian.dims;
         self.dims = laplacian.dims;
         self.runs.clear();
@@ -80,7 +92,9 @@ impl Regions {
                 self.unite_rows(plane, j, (row, row - ny), 2);
             }
         }
+        self.unite_pockets(pockets, extra);
         self.collect();
+        self.place_pockets(pockets);
         self.undetermined = None;
     }
 
@@ -119,15 +133,21 @@ impl Regions {
             }
         }
         if tied.iter().flatten().any(|&sum| sum != 0.0) {
-            let cells: Vec<f64> = self.closed.iter().map(|region| region.cells as f64).collect();
-            self.undetermined = Some(null_space(tied, &cells));
+            let unknowns: Vec<f64> = self.unknowns.iter().map(|&n| n as f64).collect();
+            self.undetermined = Some(null_space(tied, &unknowns));
         }
+    }
+
+    /// Whether the next solves are for L alone, as if there were no bodies.
+    pub fn hold_bodies(&mut self, held: bool) {
+        self.holds_bodies = held;
     }
 
     /// The closed region that an unknown belongs to, if it is one.
     fn region_of(&self, cell: usize) -> Option<usize> {
-        let run = self.runs.partition_point(|run| run.end <= cell);
-        Some(self.region[run] as usize).filter(|&region| region < self.closed.len())
+        let of_pocket = self.nodes.iter().find(|(node, _)| *node == cell).map(|(_, region)| *region);
+        let region = of_pocket.unwrap_or_else(|| self.region[self.run_of(cell) as usize]);
+        (region != OPEN).then_some(region as usize)
     }
 
     /// The closed regions, in storage order of their first cells.
@@ -141,7 +161,10 @@ impl Regions {
         for (region, mean) in self.closed.iter_mut().zip(&self.means) {
             region.incompatible = mean * region.cells as f64;
         }
-        let Self { runs, partial, region, means, .. } = self;
+        for &(_, region) in self.nodes.iter().filter(|(_, region)| *region != OPEN) {
+            self.closed[region as usize].incompatible += self.means[region as usize];
+        }
+        let Self { runs, partial, region, means, nodes, .. } = self;
         runs.par_iter().zip(region.par_iter()).zip(partial.par_iter_mut()).with_min_len(256).for_each(
             |((run, &region), sum)| {
                 let b = &b[run.start..run.end];
@@ -151,7 +174,8 @@ impl Regions {
                 };
             },
         );
-        partial.iter().sum()
+        let of_node = |(node, region): &(usize, u32)| (b[*node] - means.get(*region as usize).unwrap_or(&0.0)).powi(2);
+        partial.iter().sum::<f64>() + nodes.iter().map(of_node).sum::<f64>()
     }
 
     /// Subtract the mean over each closed region from `v`.
@@ -169,6 +193,11 @@ impl Regions {
                 }
             }
         });
+        for (node, region) in &self.nodes {
+            if let Some(mean) = self.means.get(*region as usize) {
+                v[*node] -= mean;
+            }
+        }
     }
 
     /// Bytes held.
@@ -183,7 +212,7 @@ impl Regions {
         if self.closed.is_empty() {
             return;
         }
-        let Self { runs, partial, region, means, closed, .. } = self;
+        let Self { runs, partial, region, means, closed, nodes, unknowns, .. } = self;
         runs.par_iter()
             .zip(partial.par_iter_mut())
             .with_min_len(256)
@@ -192,14 +221,52 @@ impl Regions {
         for (&region, sum) in region.iter().zip(partial).filter(|(region, _)| **region != OPEN) {
             means[region as usize] += *sum;
         }
-        match &self.undetermined {
-            None => means.iter_mut().zip(closed).for_each(|(mean, region)| *mean /= region.cells as f64),
+        for &(node, region) in nodes.iter().filter(|(_, region)| *region != OPEN) {
+            means[region as usize] += v[node];
+        }
+        match self.undetermined.as_ref().filter(|_| !self.holds_bodies) {
+            None => means.iter_mut().zip(unknowns).for_each(|(mean, unknowns)| *mean /= *unknowns as f64),
             Some(vectors) => {
                 let sums = std::mem::replace(means, vec![0.0; closed.len()]);
                 for vector in vectors {
                     let part: f64 = vector.iter().zip(&sums).map(|(y, sum)| y * sum).sum();
                     means.iter_mut().zip(vector).for_each(|(mean, y)| *mean += part * y);
                 }
+            }
+        }
+    }
+
+    /// The run of a cell that is an unknown.
+    fn run_of(&self, cell: usize) -> u32 {
+        self.runs.partition_point(|run| run.end <= cell) as u32
+    }
+
+    /// Unite what is tied to the same pocket, and forget that these ties were taken for ties to a known pressure.
+    fn unite_pockets(&mut self, pockets: &[Pocket], extra: &CellField) {
+        if pockets.is_empty() {
+            return;
+        }
+        self.runs.par_iter_mut().with_min_len(256).for_each(|run| {
+            run.tied = run.tied && extra.data[run.start..run.end].iter().any(|&d| d > 0.0);
+        });
+        for pocket in pockets {
+            for pair in pocket.cells.windows(2) {
+                let [a, b] = [pair[0], pair[1]].map(|cell| self.run_of(cell as usize));
+                unite(&mut self.parent, a, b);
+            }
+        }
+    }
+
+    /// Which regions pockets belong to.
+    fn place_pockets(&mut self, pockets: &[Pocket]) {
+        self.unknowns.clear();
+        self.unknowns.extend(self.closed.iter().map(|region| region.cells));
+        self.nodes.clear();
+        for pocket in pockets {
+            let region = pocket.cells.first().map_or(OPEN, |&cell| self.region[self.run_of(cell as usize) as usize]);
+            self.nodes.push((pocket.node, region));
+            if region != OPEN {
+                self.unknowns[region as usize] += 1;
             }
         }
     }
@@ -376,7 +443,7 @@ mod tests {
         }
         let mut extra = CellField::new(&grid, 0.0);
         let mut regions = Regions::default();
-        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[], &extra);
         assert_eq!(regions.closed(), [ClosedRegion { first_cell: 0, cells: 8, incompatible: 0.0 }]);
 
         let mut v = vec![1.0, 2.0, 3.0, 4.0, 50.0, 5.0, 6.0, 7.0, 8.0];
@@ -386,7 +453,35 @@ mod tests {
         assert_eq!(v, [-3.5, -2.5, -1.5, -0.5, 50.0, 0.5, 1.5, 2.5, 3.5]);
 
         extra.data[7] = 1.0;
-        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap());
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[], &extra);
+        assert!(regions.closed().is_empty());
+    }
+
+    /// Two columns of liquid that only a pocket of air connects are one region, and the pocket counts for its mean.
+    #[test]
+    fn pockets_connect_what_is_tied_to_them() {
+        let grid = Grid::new([5, 2, 1], 1.0, DVec3::ZERO);
+        let mut faces = FaceField::new(&grid, 1.0);
+        (0..2).for_each(|j| [2, 3].iter().for_each(|&i| faces[(Axis::X, [i, j, 0])] = 0.0));
+        faces[(Axis::Y, [2, 1, 0])] = 0.0;
+        let mut atmosphere = CellField::new(&grid, 0.0);
+        let pocket = Pocket { node: 2, cells: vec![1, 3], weights: vec![2.0, 2.0] };
+        let mut extra = atmosphere.clone();
+        pocket.ties().for_each(|(cell, weight)| extra.data[cell] += weight);
+        let laplacian = Laplacian::new(&faces, &extra).unwrap();
+        let mut regions = Regions::default();
+        regions.rebuild(&laplacian, std::slice::from_ref(&pocket), &atmosphere);
+        assert_eq!(regions.closed(), [ClosedRegion { first_cell: 0, cells: 8, incompatible: 0.0 }]);
+
+        let mut v = vec![1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0, 70.0, 1.0, 1.0];
+        assert_eq!(regions.measure(&v), 72.0);
+        assert_eq!(regions.closed()[0].incompatible, 18.0);
+        regions.remove_means(&mut v);
+        assert_eq!(v, [-1.0, -1.0, 8.0, -1.0, -1.0, -1.0, -1.0, 70.0, -1.0, -1.0]);
+
+        atmosphere.data[9] = 1.0;
+        extra.data[9] = 1.0;
+        regions.rebuild(&Laplacian::new(&faces, &extra).unwrap(), &[pocket], &atmosphere);
         assert!(regions.closed().is_empty());
     }
 
@@ -397,11 +492,12 @@ mod tests {
         let grid = Grid::new([6, 1, 1], 1.0, DVec3::ZERO);
         let mut faces = FaceField::new(&grid, 1.0);
         faces[(Axis::X, [2, 0, 0])] = 0.0;
-        let laplacian = Laplacian::new(&faces, &CellField::new(&grid, 0.0)).unwrap();
+        let extra = CellField::new(&grid, 0.0);
+        let laplacian = Laplacian::new(&faces, &extra).unwrap();
         let mut regions = Regions::default();
         let piston = |cells: Vec<u32>, values: Vec<f64>| Block { cells, columns: 1, values };
         let mut means = |blocks: Vec<Block>| {
-            regions.rebuild(&laplacian);
+            regions.rebuild(&laplacian, &[], &extra);
             regions.couple(&mut LowRank { blocks });
             let mut v = vec![3.0, 3.0, 0.0, 0.0, 0.0, 0.0];
             regions.remove_means(&mut v);

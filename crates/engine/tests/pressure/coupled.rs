@@ -97,7 +97,7 @@ fn iterations<T: Real>(network: &Network, low_rank: &LowRank, params: &SolvePara
     let n = l.len();
     let mut cycle = Multigrid::<T>::default();
     cycle.rebuild(&l, &network.faces, &network.extra);
-    cycle.couple(low_rank);
+    cycle.couple(low_rank, &[]);
     let mut rhs = Random(16).vector(n);
     l.mask(&mut rhs);
     cycle.normalise(norm(&rhs));
@@ -144,7 +144,7 @@ fn coupled_operator_and_cycle_are_symmetric_positive_definite() {
         let n = l.len();
         let mut cycle = Multigrid::<f64>::default();
         cycle.rebuild(&l, &network.faces, &network.extra);
-        cycle.couple(&low_rank);
+        cycle.couple(&low_rank, &[]);
         let mut random = Random(7);
         let mut previous: Option<[Vec<f64>; 3]> = None;
         for _ in 0..100 {

@@ -4,4 +4,5 @@ mod coupled;
 mod cycle;
 mod network;
 mod operator;
+mod pockets;
 mod solve;

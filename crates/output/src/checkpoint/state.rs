@@ -3,7 +3,7 @@
 use super::container::CheckpointError;
 use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
-use bathtub_engine::fluid::water::{Particles, WaterState};
+use bathtub_engine::fluid::water::{Bubble, Particles, WaterState};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::world::State;
 use serde::Serialize;
@@ -21,12 +21,14 @@ pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
         }
-        FluidState::Water(WaterState { particles, distance, drift, bank, emitted, drained }) => sections.extend([
-            section("particles", particles),
-            section("distance", distance),
-            section("drift", drift),
-            section("counts", &(bank, emitted, drained)),
-        ]),
+        FluidState::Water(WaterState { particles, distance, drift, bubbles, bank, emitted, drained }) => sections
+            .extend([
+                section("particles", particles),
+                section("distance", distance),
+                section("drift", drift),
+                section("bubbles", bubbles),
+                section("counts", &(bank, emitted, drained)),
+            ]),
     }
     sections
 }
@@ -53,7 +55,8 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
         true => {
             let (bank, emitted, drained) = decode(sections, "counts")?;
             let (distance, drift) = (cells("distance")?, faces("drift")?);
-            FluidState::Water(WaterState { particles: particles(sections)?, distance, drift, bank, emitted, drained })
+            let (particles, bubbles) = (particles(sections)?, bubbles(sections, grid)?);
+            FluidState::Water(WaterState { particles, distance, drift, bubbles, bank, emitted, drained })
         }
     };
     let (bodies, fluid_force) = decode(sections, "bodies")?;
@@ -69,6 +72,19 @@ fn particles(sections: &[(String, Vec<u8>)]) -> Result<Particles, CheckpointErro
     }
     let problem = format!("has {n} positions, {} velocities and {affine} gradients", particles.velocity.len());
     Err(CheckpointError::Content { name: "particles".into(), problem })
+}
+
+/// Bubbles of cells that there are, at least one each.
+fn bubbles(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Vec<Bubble>, CheckpointError> {
+    let bubbles: Vec<Bubble> = decode(sections, "bubbles")?;
+    let is_whole = |bubble: &Bubble| bubble.cells.last().is_some_and(|&cell| (cell as usize) < grid.cells());
+    match bubbles.iter().position(|bubble| !is_whole(bubble)) {
+        None => Ok(bubbles),
+        Some(n) => {
+            let problem = format!("has a bubble, number {n}, with no cells or with cells beyond the grid");
+            Err(CheckpointError::Content { name: "bubbles".into(), problem })
+        }
+    }
 }
 
 /// BLAKE3 of everything that changes from step to step, in hexadecimal: equal hashes mean equal bits.
@@ -154,7 +170,9 @@ mod tests {
         let vectors = |n: usize| (0..n).map(|i| DVec3::new(i as f64, 0.1, -3.0)).collect::<Vec<_>>();
         let particles = Particles { position: vectors(7), velocity: vectors(7), affine: vec![[DVec3::X; 3]; 7] };
         let (distance, drift) = (dry.pressure.clone(), dry.velocity.clone());
-        let fluid = FluidState::Water(WaterState { particles, distance, drift, bank: 3, emitted: 5, drained: 8 });
+        let bubbles = vec![Bubble { cells: vec![3, 17, 59], air: 0.003, room: 0.0029 }];
+        let fluid =
+            FluidState::Water(WaterState { particles, distance, drift, bubbles, bank: 3, emitted: 5, drained: 8 });
         State { fluid, ..dry }
     }
 
@@ -182,6 +200,16 @@ mod tests {
         }
         let error = from_sections(&to_sections(&state), &grid()).unwrap_err().to_string();
         assert!(error.contains("7 positions, 6 velocities"), "{error}");
+    }
+
+    #[test]
+    fn bubbles_beyond_the_grid_are_refused() {
+        let mut state = wet_state();
+        if let FluidState::Water(water) = &mut state.fluid {
+            water.bubbles[0].cells.push(60);
+        }
+        let error = from_sections(&to_sections(&state), &grid()).unwrap_err().to_string();
+        assert!(error.contains("number 0") && error.contains("beyond the grid"), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
-pub use water::{DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
+pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
 use bathtub_output::render::RenderSettings;
 use schemars::JsonSchema;
@@ -47,6 +47,9 @@ pub struct SceneFile {
     /// Bodies of water at the start, each under its own `[[liquid]]`.
     #[serde(default)]
     pub liquid: Vec<LiquidEntry>,
+    /// Air amid the water at the start, each under its own `[[bubble]]`.
+    #[serde(default)]
+    pub bubble: Vec<BubbleEntry>,
     /// Regions that smoke or water comes from, each under its own `[[source]]`.
     #[serde(default)]
     pub source: Vec<SourceEntry>,
@@ -70,11 +73,12 @@ impl SceneFile {
         let key = |section: &'static str| move |(i, shape)| (format!("{section}.{i}"), shape);
         let liquids = self.liquid.iter_mut().map(|l| l.shape.as_mut()).enumerate();
         let liquids = liquids.filter_map(|(i, shape)| Some((i, shape?))).map(key("liquid"));
+        let bubbles = self.bubble.iter_mut().map(|b| &mut b.shape).enumerate().map(key("bubble"));
         let sources = self.source.iter_mut().map(|s| &mut s.shape).enumerate().map(key("source"));
         let drains = self.drain.iter_mut().map(|d| &mut d.shape).enumerate().map(key("drain"));
         let obstacles = self.obstacle.iter_mut().map(|o| &mut o.shape).enumerate().map(key("obstacle"));
         let bodies = self.body.iter_mut().map(|b| &mut b.shape).enumerate().map(key("body"));
-        liquids.chain(sources).chain(drains).chain(obstacles).chain(bodies)
+        liquids.chain(bubbles).chain(sources).chain(drains).chain(obstacles).chain(bodies)
     }
 }
 

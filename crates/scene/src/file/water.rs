@@ -24,6 +24,8 @@ pub struct WaterSection {
     pub particles: Option<i64>,
     /// Spread crowded particles out, so that the liquid keeps its volume; no velocity changes.
     pub hold_volume: bool,
+    /// Which pockets of air keep their volume. Default: `"on"` in a scene with a `[[bubble]]`, else `"off"`.
+    pub bubbles: Option<BubblesName>,
     /// Shakes the domain and all in it. Default: it stands still.
     pub shake: Option<ShakeEntry>,
 }
@@ -37,6 +39,7 @@ impl Default for WaterSection {
             trace: TraceName::Rk3,
             particles: None,
             hold_volume: true,
+            bubbles: None,
             shake: None,
         }
     }
@@ -56,6 +59,19 @@ pub enum TransferName {
     Maccormack,
     /// The grid carries velocity, by cubic interpolation; particles only mark the liquid.
     Cubic,
+}
+
+/// Which pockets of air keep their volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BubblesName {
+    /// None: air gives way as if all of it were open to the outside.
+    Off,
+    /// All that do not reach an open side of the domain; where it has no open side, all but the largest, which keeps its volume by itself.
+    On,
+    /// The largest one of a domain without open sides too: the same flow, but it is counted among the bubbles, and no water can
+    /// come in.
+    Sealed,
 }
 
 /// An acceleration to and fro, `amplitude · sin(2π · frequency · t)`: `{ amplitude = [3, 0, 0], frequency = 0.8 }`.
@@ -86,6 +102,21 @@ pub struct LiquidEntry {
     /// Velocity at the start, m/s.
     #[serde(default)]
     pub velocity: [f64; 3],
+}
+
+/// Air amid the liquid at the start: no liquid fills this shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BubbleEntry {
+    /// Unique name: letters, digits, `_` and `-`. Default: `bubble-N`, counted from 0.
+    pub name: Option<String>,
+    /// The region, centred on `position`.
+    pub shape: ShapeEntry,
+    /// Where the region is, m.
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// How it is turned. Default: not at all.
+    pub rotation: Option<Rotation>,
 }
 
 /// A region that water vanishes in.

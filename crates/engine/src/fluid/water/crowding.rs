@@ -9,9 +9,12 @@
 //! ```
 //!
 //! V the open volume of the cell. No velocity changes, so nothing is stirred up: in still water d dies away as the
-//! particles settle into an even spacing. Near the surface a low density is no error, and only crowding counts.
+//! particles settle into an even spacing. Near the surface a low density is no error, and only crowding counts. A bubble that
+//! has less room than its air takes counts as crowded as well.
 
+use super::Bubble;
 use super::surface::Surface;
+use crate::fluid::Step;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::Projection;
 use crate::grid::parallel::for_each_row;
@@ -72,13 +75,18 @@ impl Crowding {
     /// The displacement that takes the excess away, m, continued beyond the liquid.
     pub fn spread(
         &mut self,
-        grid: &Grid,
-        boundary: &Boundary,
+        step: &Step,
         projection: &mut Projection,
-        distance: &CellField,
+        (distance, bubbles): (&CellField, &[Bubble]),
         plans: &[Extension],
         drift: &mut FaceField,
     ) -> Result<(), SolveError> {
+        let (grid, boundary) = (step.grid, step.boundary);
+        // A bubble's first cell speaks for all of it.
+        for bubble in bubbles {
+            bubble.cells.iter().for_each(|&cell| self.excess.data[cell as usize] = 0.0);
+            self.excess.data[bubble.cells[0] as usize] = bubble.lack(grid);
+        }
         self.potential.data.fill(0.0);
         drift.axes.iter_mut().for_each(|d| d.fill(0.0));
         projection.spread(boundary, distance, &self.excess, &mut self.potential, drift)?;

@@ -6,8 +6,9 @@
 //! there, and the particles take the change back. What crowding remains after that is spread out without touching any
 //! velocity (`crowding`), which is how the water keeps its volume.
 //!
-//! Air has no mass: its pressure is zero and it is not computed.
+//! Air has no mass: its pressure is zero and it is not computed, unless pockets of it keep their volume (`bubbles`).
 
+mod bubbles;
 mod crowding;
 mod flatten;
 mod particles;
@@ -16,6 +17,7 @@ mod seeding;
 pub mod surface;
 mod transfer;
 
+pub use bubbles::{Bubble, Bubbles};
 pub use particles::Particles;
 pub use seeding::{Drain, Liquid, Region, WaterSource};
 
@@ -23,6 +25,7 @@ use super::advect::{Advection, Advector, Flow, Trace};
 use super::boundary::{Boundary, Wall};
 use super::projection::Projection;
 use super::{Shake, Step};
+use crate::geometry::{Pose, Shape};
 use crate::grid::parallel::{for_each_row, sum_rows};
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides};
 use crate::report::Stages;
@@ -54,10 +57,14 @@ pub struct WaterParams {
     pub particles_per_axis: usize,
     /// Whether crowded particles are spread out, so that the liquid keeps its volume.
     pub hold_volume: bool,
+    /// Which pockets of air keep their volume.
+    pub bubbles: Bubbles,
     /// Places the particles within their cells.
     pub seed: u64,
     /// The liquid at the start.
     pub initial: Vec<Liquid>,
+    /// Air amid that liquid.
+    pub air: Vec<(Shape, Pose)>,
     /// Where liquid comes in.
     pub sources: Vec<WaterSource>,
     /// Where it goes.
@@ -87,6 +94,8 @@ pub struct WaterState {
     pub distance: CellField,
     /// How far crowding moves the particles in the next step, m.
     pub drift: FaceField,
+    /// Pockets of air that keep their volume.
+    pub bubbles: Vec<Bubble>,
     /// Particles taken out of overfull cells and not yet put back elsewhere.
     pub bank: u64,
     /// Particles let in by sources since the start.
@@ -136,6 +145,7 @@ pub(crate) struct Water {
     seeding: Seeding,
     sorter: Sorter,
     surface: Surface,
+    finder: bubbles::Finder,
     gather: Gather,
     crowding: Crowding,
     advector: Advector,
@@ -165,6 +175,7 @@ impl Water {
             seeding: Seeding::new(params, grid, walls),
             sorter: Sorter::default(),
             surface: Surface::new(grid, params.parts(grid)),
+            finder: bubbles::Finder::default(),
             gather: Gather::default(),
             crowding: Crowding::new(grid),
             advector: Advector::default(),
@@ -188,6 +199,7 @@ impl Water {
             particles: Particles::default(),
             distance: CellField::new(grid, grid.dx),
             drift: FaceField::new(grid, 0.0),
+            bubbles: Vec::new(),
             bank: 0,
             emitted: 0,
             drained: 0,
@@ -195,6 +207,9 @@ impl Water {
         let nothing = (&Particles::default(), &[][..]);
         self.sorter.sort(grid, nothing, &seeds, usize::MAX, self.has_affine(), &mut state.particles);
         self.find_surface(grid, boundary, &mut state);
+        if self.params.bubbles != Bubbles::Off {
+            state.bubbles = self.finder.first(grid, boundary, &state.distance, self.params.bubbles);
+        }
         self.gather.velocity(grid, &state.particles, self.sorter.starts(), velocity);
         state
     }
@@ -235,6 +250,10 @@ impl Water {
         clock.lap("sort particles");
 
         self.find_surface(grid, boundary, next);
+        if self.params.bubbles != Bubbles::Off {
+            let old = (&now.distance, &now.bubbles[..]);
+            next.bubbles = self.finder.next(grid, boundary, old, &next.distance, self.params.bubbles);
+        }
         clock.lap("surface");
 
         if let Transfer::Grid(scheme) = self.params.transfer {
@@ -296,6 +315,9 @@ impl Water {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
         transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.filled);
         self.surface.find(grid, boundary, &mut state.distance);
+        if self.params.bubbles != Bubbles::Off {
+            bubbles::snap(grid, &mut state.distance);
+        }
     }
 
     /// Gravity.
@@ -347,7 +369,7 @@ impl Water {
 
         if self.params.hold_volume {
             self.crowding.find(boundary, &self.surface, &state.distance);
-            self.crowding.spread(grid, boundary, projection, &state.distance, &plans, &mut state.drift)?;
+            self.crowding.spread(step, projection, (&state.distance, &state.bubbles), &plans, &mut state.drift)?;
             clock.lap("spread");
         }
         Ok(())

@@ -255,7 +255,7 @@ impl Seeding {
         Self { parts, sources, reached, slots, slot_count, drains, drained }
     }
 
-    /// The liquid at the start, outside of solids; where bodies of liquid overlap, the first one counts.
+    /// The liquid at the start, outside of solids and air; where bodies of liquid overlap, the first one counts.
     pub fn initial(&self, params: &WaterParams, grid: &Grid, surface: &Surface, keep_out: &KeepOut) -> Vec<Moved> {
         let regions: Vec<(Inside, DVec3)> = params
             .initial
@@ -265,6 +265,8 @@ impl Seeding {
                 Region::Below(level) => (Inside::Below(*level), liquid.velocity),
             })
             .collect();
+        let air: Vec<(SignedDistance, Pose)> =
+            params.air.iter().map(|(shape, pose)| (SignedDistance::new(shape), *pose)).collect();
         let part_size = grid.dx / params.particles_per_axis as f64;
         let seeds_of = |cell: usize| {
             let centre = grid.cell_centre(grid.cell_at(cell));
@@ -273,10 +275,13 @@ impl Seeding {
             let close: Vec<&(Inside, DVec3)> =
                 regions.iter().filter(|(inside, _)| inside.distance(centre) < radius).collect();
             let parts = if close.is_empty() { 0 } else { self.parts.len() };
+            let air = &air;
             let seed = move |part: usize| {
                 // Of the parts that a surface cuts, as many are filled as it leaves liquid, and evenly.
                 let (centre, threshold) = (self.parts.centre(grid, cell, part), self.parts.dither(grid, cell, part));
-                let open = surface.open_part(cell, part);
+                let outside = |(air, pose): &(SignedDistance, Pose)| air.at(pose.invert(centre)) / part_size;
+                let left = air.iter().map(|air| (0.5 + outside(air)).clamp(0.0, 1.0)).fold(1.0, f64::min);
+                let open = surface.open_part(cell, part) * left;
                 let mut filled = 0.0;
                 let (_, velocity) = close.iter().find(|(inside, _)| {
                     filled += open * (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
@@ -284,7 +289,8 @@ impl Seeding {
                 })?;
                 // What solids cover of an open part is left free by moving out of it.
                 let position = self.parts.place(grid, cell, part, 0);
-                let position = if open < 1.0 { keep_out(position, position) } else { position };
+                let position =
+                    if surface.open_part(cell, part) < 1.0 { keep_out(position, position) } else { position };
                 Some(Moved { position, velocity: *velocity })
             };
             (0..parts).filter_map(seed).collect::<Vec<_>>()

@@ -1,51 +1,106 @@
-//! Bodies in the cycle: what Σ = L + C Cᵀ needs beyond the cycle for L.
+//! Bodies and pockets of air in the cycle: what Σ = L + C Cᵀ, with pockets as further unknowns, needs beyond the cycle for L.
 //!
 //! If S smooths for L, then (S⁻¹ + C Cᵀ)⁻¹ smooths for Σ, and as convergently: S⁻¹ ≥ L gives S⁻¹ + C Cᵀ ≥ Σ, whatever the
-//! density of the bodies. With T = S C and N = Cᵀ T (Woodbury), smoothing b from zero is
+//! density of the bodies. Pockets ([`Pocket`](super::super::pockets::Pocket)) are treated alike: put S⁻¹ in the place of L.
+//! What bodies do to the cells are the columns C with multipliers μ = Cᵀp + C_λᵀλ (C_λ being the rows of pockets), what pockets do
+//! the columns −W with multipliers λ. With K = [C, −W], T = S K and y = (μ, λ), smoothing b from zero is
 //!
 //! ```text
-//! μ = (I + N)⁻¹ Tᵀ b,     x₁ = S b',    b' = b − C μ,     residual b − Σ x₁ = b' − L x₁
+//! H y = Tᵀ b − (0, b_λ),     x₁ = S b',    b' = b − K y,     residual b − Σ x₁ + W λ = b' − L x₁
+//!
+//! H = [ I  0 ] + Kᵀ T − [ 0    C_λᵀ ]
+//!     [ 0 −s ]          [ C_λ  0    ]
 //! ```
 //!
-//! (because Cᵀ x₁ = μ): the plain pass down, applied to b'. After the correction e from the coarser level, whose operator
-//! has the restricted columns R C, smoothing x₂ = x₁ + P e once more comes down to the plain pass up,
+//! so the residual is that of the plain pass down, applied to b', and pockets have none. H is quasi-definite, because s − WᵀSW ≥
+//! s − WᵀL⁻¹W ≥ 0. After the correction e from the coarser level, smoothing x₂ = x₁ + P e once more comes down to the plain pass up,
 //!
 //! ```text
-//! x₃ = x₂ + S (b'' − L x₂),     b'' = b' − C κ,     κ = (I + N)⁻¹ Fᵀ x₂,    F = C − L T,
+//! x₃ = x₂ + S (b'' − L x₂),     b'' = b' − K κ,     H κ = Fᵀ x₂,    F = K − L T,
 //! ```
 //!
-//! F being the residual that smoothing leaves of C. So a body changes right-hand sides in the cells around its surface, and
-//! nothing else; T and F reach three cells farther than C. Every level does the same, down to one that is small enough for
-//! a dense factorisation. Small levels are visited twice (a W-cycle): where bodies shrink to a few cells, one visit leaves
-//! too much of light ones. The whole is symmetric positive definite, like the cycle for L.
+//! F being the residual that smoothing leaves of K; the pockets' pressures are those of y + κ. So bodies and pockets change
+//! right-hand sides in the cells around their surfaces, and nothing else; T and F reach three cells farther than K.
+//!
+//! Every level does the same, down to one that is small enough for a dense factorisation. Pockets stay what they are on all levels;
+//! their ties are coarsened like those to zero pressure, and P hands on their corrections as it does zero ([`Felt`]), so that
+//! constants stay constant. With bodies small levels are visited twice (a W-cycle): where they shrink to a few cells, one visit
+//! leaves too much of light ones. The whole is symmetric positive definite, like the cycle for L.
 
 use super::super::dense::Cholesky;
 use super::super::low_rank::{Block, LowRank};
 use super::super::real::Real;
-use super::columns::Body;
+use super::columns::{Columns, Felt};
 use super::level::Level;
 use super::sweep::coefficients;
 use rayon::prelude::*;
 
-/// The bodies on one level.
+/// The bodies and pockets on one level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bodies {
-    blocks: Vec<Body>,
-    /// Of I + N.
+    /// Columns of the bodies, then of the pockets.
+    blocks: Vec<Columns>,
+    pockets: Vec<Node>,
+    /// How many of the columns are those of bodies.
+    moving: usize,
+    /// Of H.
     factor: Cholesky,
     /// Of Σ itself, where the level is small.
     bottom: Option<Cholesky>,
-    /// Sum of what was subtracted, per column.
+    /// Both without the bodies, if there are pockets as well.
+    held: Option<Box<Held>>,
+    /// Whether the bodies are left out.
+    pub is_held: bool,
+    /// y: what was subtracted, per column.
     pushed: Vec<f64>,
     work: Vec<f64>,
-    /// The right-hand side in the rows of C before anything was subtracted.
+    /// The right-hand side in the rows of K before anything was subtracted.
     saved: Vec<f64>,
+}
+
+/// What takes the place of `Bodies::factor` and `Bodies::bottom` when bodies are held.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    factor: Cholesky,
+    bottom: Option<Cholesky>,
+}
+
+/// A pocket on one level.
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Σ w.
+    total: f64,
+    /// Its row of C_λ.
+    row: Vec<f64>,
+    felt: Felt,
+    /// b_λ.
+    rhs: f64,
+    /// λ.
+    value: f64,
+}
+
+/// The system of one level beyond L.
+pub(super) struct Extra {
+    /// C, without the rows of pockets.
+    pub bodies: LowRank,
+    /// −w of every pocket, and its row of C_λ.
+    pub pockets: Vec<(Block, Vec<f64>)>,
 }
 
 impl Bodies {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
+    }
+
+    /// Whether there are pockets.
+    pub fn has_pockets(&self) -> bool {
+        !self.pockets.is_empty()
+    }
+
+    /// Whether the coarser level is worth a second visit.
+    pub fn visits_twice(&self) -> bool {
+        self.moving > 0 && !self.is_held
     }
 
     /// Whether the level is solved directly.
@@ -58,163 +113,312 @@ impl Bodies {
         *self = Self::default();
     }
 
-    /// Factorise L + C Cᵀ of a small level.
-    pub fn build_bottom<T: Real>(&mut self, c: LowRank, level: &Level<T>) {
-        let n = level.dims.iter().product::<usize>();
-        let [nx, ny, nz] = level.dims;
-        let strides = [1, nx, nx * ny];
-        let mut sigma = vec![0.0; n * n];
-        for row in 0..ny * nz {
-            coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
-                let cell = nx * row + i;
-                // What nothing ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
-                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>());
-                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
-                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
-                for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
-                    sigma[n * cell + cell - strides[a]] = -faces[2 * a];
-                }
-            });
+    /// Take the right-hand side of every pocket.
+    pub fn set_rhs(&mut self, rhs: impl Iterator<Item = f64>) {
+        self.pockets.iter_mut().zip(rhs).for_each(|(pocket, rhs)| pocket.rhs = rhs);
+    }
+
+    /// Pressure of every pocket.
+    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.pockets.iter().map(|pocket| pocket.value)
+    }
+
+    /// Factorise Σ of a small level.
+    pub fn build_bottom<T: Real>(&mut self, extra: Extra, level: &Level<T>) {
+        let Extra { bodies, pockets } = extra;
+        *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
+        self.bottom = Some(factorise(&bodies, &pockets, level));
+        if self.has_pockets() && bodies.columns() > 0 {
+            self.held = Some(Box::new(Held {
+                bottom: Some(factorise(&LowRank::default(), &pockets, level)),
+                ..Held::default()
+            }));
         }
-        for (a, left) in c.blocks.iter().flat_map(|block| block.rows().map(move |row| (block, row))) {
-            for (cell, right) in a.rows().filter(|(cell, _)| *cell <= left.0) {
-                sigma[n * left.0 + cell] += left.1.iter().zip(right).map(|(l, r)| l * r).sum::<f64>();
-            }
-        }
-        *self = Self { bottom: Some(Cholesky::new(n, sigma)), ..Self::default() };
     }
 
     /// z ← Σ⁻¹ (`scale` b) on a small level, if this is one; returns b·z.
-    pub fn solve_bottom<T: Real, B: Real>(&self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
-        let bottom = self.bottom.as_ref()?;
-        let mut v: Vec<f64> = b.iter().map(|b| scale * b.f64()).collect();
-        bottom.solve(&mut v);
+    pub fn solve_bottom<T: Real, B: Real>(&mut self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
+        let free = self.bottom.as_ref()?;
+        let held = self.held.as_ref().and_then(|held| held.bottom.as_ref()).filter(|_| self.is_held);
+        let all = b.iter().map(|b| b.f64()).chain(self.pockets.iter().map(|pocket| pocket.rhs));
+        let mut v: Vec<f64> = all.map(|b| scale * b).collect();
+        held.unwrap_or(free).solve(&mut v);
         z.iter_mut().zip(&v).for_each(|(z, v)| *z = T::of(*v));
-        Some(b.iter().zip(&v).map(|(b, v)| b.f64() * v).sum())
+        let mut product: f64 = b.iter().zip(&v).map(|(b, v)| b.f64() * v).sum();
+        for (pocket, &v) in self.pockets.iter_mut().zip(&v[b.len()..]) {
+            pocket.value = v;
+            product += pocket.rhs * v;
+        }
+        Some(product)
     }
 
-    /// r ← r − C Cᵀ x.
+    /// r ← r − Σ x beyond L, and the same for the right-hand sides of the pockets; x is that of the last cycle.
     pub fn subtract_product<T: Real>(&mut self, x: &[T], r: &mut [T]) {
-        let Self { blocks, work, .. } = self;
-        gather(blocks, work, |body, out| body.c.gather(x, out));
+        let Self { blocks, pockets, moving, work, is_held, .. } = self;
+        gather(blocks, work, |block, out| block.k.gather(x, out));
+        let (mu, drawn) = work.split_at_mut(*moving);
+        for pocket in pockets.iter() {
+            mu.iter_mut().zip(&pocket.row).for_each(|(mu, c)| *mu += c * pocket.value);
+        }
+        if *is_held {
+            mu.fill(0.0);
+        }
+        for (pocket, drawn) in pockets.iter_mut().zip(drawn) {
+            let pushed: f64 = pocket.row.iter().zip(&*mu).map(|(c, mu)| c * mu).sum();
+            pocket.rhs -= pocket.total * pocket.value + *drawn + pushed;
+            *drawn = pocket.value;
+        }
         subtract(blocks, work, r);
     }
 
-    /// Smooth the columns `c` on `fine`, whose coarser level is `coarse`; returns the columns there.
-    pub fn build<T: Real>(&mut self, c: LowRank, fine: &Level<T>, coarse: &Level<T>) -> LowRank {
-        let made: Vec<(Body, Block)> = c.blocks.into_par_iter().map(|c| Body::new(c, fine, coarse)).collect();
-        let (blocks, coarser) = made.into_iter().unzip();
-        self.blocks = blocks;
-        self.factor = cholesky(&self.blocks);
-        LowRank { blocks: coarser }
+    /// Smooth the columns on `fine`, whose coarser level is `coarse`; returns what there is of them there.
+    pub fn build<T: Real>(&mut self, extra: Extra, fine: &Level<T>, coarse: &Level<T>) -> Extra {
+        let Extra { bodies, pockets } = extra;
+        let columns = bodies.columns();
+        let moved: Vec<(Columns, Block)> =
+            bodies.blocks.into_par_iter().map(|c| Columns::of_body(c, fine, coarse)).collect();
+        let (blocks, blocks_coarse): (Vec<Columns>, Vec<Block>) = moved.into_iter().unzip();
+        *self = Self { blocks, moving: columns, ..Self::default() };
+        let mut coarser = Extra { bodies: LowRank { blocks: blocks_coarse }, pockets: Vec::new() };
+        let held: Vec<(Columns, Felt, Block)> =
+            pockets.par_iter().map(|(k, _)| Columns::of_pocket(k.clone(), fine, coarse)).collect();
+        for (pocket, (columns, felt, k_coarse)) in pockets.iter().zip(held) {
+            // P hands on corrections of pockets to the cells, so its transpose hands on rows of C to the pockets.
+            let mut row = pocket.1.clone();
+            let mut rest = &mut row[..];
+            for block in &self.blocks[..coarser.bodies.blocks.len()] {
+                let (own, others) = rest.split_at_mut(block.k.columns);
+                for (own, value) in own.iter_mut().zip(product(&felt.lift, &block.k).into_iter().flatten()) {
+                    *own += value;
+                }
+                rest = others;
+            }
+            coarser.pockets.push((k_coarse, row));
+            self.pockets.push(Node { felt, ..Node::new(pocket) });
+            self.blocks.push(columns);
+        }
+        self.factorise();
+        coarser
     }
 
-    /// b ← b − C μ.
+    /// Factorise H.
+    fn factorise(&mut self) {
+        let (bodies, columns) = (self.blocks.len() - self.pockets.len(), self.moving + self.pockets.len());
+        let mut h = products(&self.blocks, columns);
+        for n in 0..self.moving {
+            h[columns * n + n] += 1.0;
+        }
+        for (n, pocket) in self.pockets.iter().enumerate() {
+            let row = &mut h[columns * (self.moving + n)..][..columns];
+            row[self.moving + n] -= pocket.total;
+            row.iter_mut().zip(&pocket.row).for_each(|(h, c)| *h -= c);
+        }
+        if bodies > 0 && self.has_pockets() {
+            let n = self.pockets.len();
+            let rows = h.chunks_exact(columns).skip(self.moving);
+            let alone = rows.flat_map(|row| row[self.moving..].to_vec()).collect();
+            let factor = Cholesky::quasi_definite(n, 0, alone);
+            self.held = Some(Box::new(Held { factor, bottom: None }));
+        }
+        self.factor = Cholesky::quasi_definite(columns, self.moving, h);
+    }
+
+    /// y ← H⁻¹ y.
+    fn solve(&self, y: &mut [f64]) {
+        match &self.held {
+            Some(held) if self.is_held => {
+                y[..self.moving].fill(0.0);
+                held.factor.solve(&mut y[self.moving..]);
+            }
+            _ => self.factor.solve(y),
+        }
+    }
+
+    /// b ← b − K y.
     pub fn begin<B: Real>(&mut self, b: &mut [B]) {
         if self.is_empty() {
             return;
         }
-        let Self { blocks, factor, pushed, saved, .. } = self;
+        let Self { blocks, pushed, saved, .. } = self;
         saved.clear();
-        saved.extend(blocks.iter().flat_map(|body| &body.c.cells).map(|&cell| b[cell as usize].f64()));
-        gather(blocks, pushed, |body, out| body.t.gather(b, out));
-        factor.solve(pushed);
-        subtract(blocks, pushed, b);
+        saved.extend(blocks.iter().flat_map(|block| &block.k.cells).map(|&cell| b[cell as usize].f64()));
+        gather(blocks, pushed, |block, out| block.t.gather(b, out));
+        pushed[self.moving..].iter_mut().zip(&self.pockets).for_each(|(y, pocket)| *y -= pocket.rhs);
+        let mut y = std::mem::take(pushed);
+        self.solve(&mut y);
+        subtract(&self.blocks, &y, b);
+        self.pushed = y;
     }
 
-    /// b ← b − C κ, with what the smoothing before (`black`, for a right-hand side times `scale`) and the correction `e`
-    /// left.
-    pub fn correct<T: Real, B: Real>(&mut self, black: &[T], scale: f64, e: &[T], b: &mut [B]) {
+    /// Right-hand sides of the pockets on the coarser level, from what smoothing left.
+    pub fn restrict<T: Real>(&self, black: &[T], coarser: &mut Self) {
+        let left = |pocket: &Node| {
+            let mut sum = [0.0];
+            pocket.felt.left.gather(black, &mut sum);
+            sum[0]
+        };
+        coarser.set_rhs(self.pockets.iter().map(left));
+    }
+
+    /// b ← b − K κ, with what the smoothing before (`black`, for a right-hand side times `scale`) and the correction `e`
+    /// left; `coarser` has the pockets' part of that, which is added to `black`.
+    pub fn correct<T: Real, B: Real>(&mut self, black: &mut [T], scale: f64, (e, coarser): (&[T], &Self), b: &mut [B]) {
         if self.is_empty() {
             return;
         }
-        let Self { blocks, factor, pushed, work, .. } = self;
-        gather(blocks, work, |body, out| {
-            body.f.gather(black, out);
-            for (cell, row) in body.f_coarse.rows() {
+        for (pocket, correction) in self.pockets.iter().zip(coarser.values()) {
+            pocket.felt.black.scatter(&[correction], black);
+        }
+        let Self { blocks, work, .. } = self;
+        gather(blocks, work, |block, out| {
+            block.f.gather(black, out);
+            for (cell, row) in block.f_coarse.rows() {
                 let e = e[cell].f64();
                 out.iter_mut().zip(row).for_each(|(out, f)| *out += f * e);
             }
             out.iter_mut().for_each(|out| *out /= scale);
         });
-        factor.solve(work);
-        subtract(blocks, work, b);
-        pushed.iter_mut().zip(work).for_each(|(pushed, more)| *pushed += *more);
+        let mut kappa = std::mem::take(work);
+        self.solve(&mut kappa);
+        subtract(&self.blocks, &kappa, b);
+        self.pushed.iter_mut().zip(&kappa).for_each(|(pushed, more)| *pushed += *more);
+        self.work = kappa;
     }
 
-    /// Make b what it was; returns (b − what it had become)·z.
-    pub fn end<T: Real, B: Real>(&mut self, z: &[T], b: &mut [B]) -> f64 {
+    /// Make b what it was, and find the pockets' pressures; returns (b − what it had become)·z, pockets included.
+    pub fn end<T: Real, B: Real>(&mut self, z: &[T], scale: f64, b: &mut [B]) -> f64 {
         if self.is_empty() {
             return 0.0;
         }
-        let Self { blocks, pushed, work, saved, .. } = self;
-        let cells = blocks.iter().flat_map(|body| &body.c.cells);
+        let Self { blocks, pockets, moving, pushed, work, saved, .. } = self;
+        let cells = blocks.iter().flat_map(|block| &block.k.cells);
         cells.zip(saved).for_each(|(&cell, saved)| b[cell as usize] = B::of(*saved));
-        gather(blocks, work, |body, out| body.c.gather(z, out));
-        pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum()
+        gather(blocks, work, |block, out| block.k.gather(z, out));
+        let mut product: f64 = pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum();
+        for (pocket, y) in pockets.iter_mut().zip(&pushed[*moving..]) {
+            pocket.value = T::of(scale * y).f64();
+            product += pocket.rhs * pocket.value;
+        }
+        product
+    }
+
+    /// Add to the pockets' pressures.
+    pub fn add_values(&mut self, more: &[f64]) {
+        self.pockets.iter_mut().zip(more).for_each(|(pocket, more)| pocket.value += more);
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
         let block = |block: &Block| 4 * block.cells.capacity() + 8 * block.values.capacity();
-        let body = |body: &Body| block(&body.c) + block(&body.t) + block(&body.f) + block(&body.f_coarse);
-        self.blocks.iter().map(body).sum::<usize>() + self.factor.bytes() + 8 * self.saved.capacity()
+        let columns = |c: &Columns| block(&c.k) + block(&c.t) + block(&c.f) + block(&c.f_coarse);
+        let felt = |node: &Node| block(&node.felt.lift) + block(&node.felt.black) + block(&node.felt.left);
+        self.blocks.iter().map(columns).sum::<usize>()
+            + self.pockets.iter().map(felt).sum::<usize>()
+            + self.factor.bytes()
+            + 8 * self.saved.capacity()
     }
+}
+
+impl Node {
+    fn new((k, row): &(Block, Vec<f64>)) -> Self {
+        Self { total: -k.values.iter().sum::<f64>(), row: row.clone(), ..Self::default() }
+    }
+}
+
+/// Of L + C Cᵀ with pockets, cells first.
+fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &Level<T>) -> Cholesky {
+    let cells = level.dims.iter().product::<usize>();
+    let n = cells + pockets.len();
+    let [nx, ny, nz] = level.dims;
+    let strides = [1, nx, nx * ny];
+    let mut sigma = vec![0.0; n * n];
+    // What ties cells to pockets; −w is in the columns.
+    let mut ties = vec![0.0; cells];
+    for (cell, value) in pockets.iter().flat_map(|(k, _)| k.rows()) {
+        ties[cell] -= value[0];
+    }
+    for row in 0..ny * nz {
+        coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
+            let cell = nx * row + i;
+            // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
+            let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
+            let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
+            sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
+            for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
+                sigma[n * cell + cell - strides[a]] = -faces[2 * a];
+            }
+        });
+    }
+    for (p, (k, _)) in pockets.iter().enumerate() {
+        let row = &mut sigma[n * (cells + p)..][..n];
+        k.rows().for_each(|(cell, value)| row[cell] += value[0]);
+        row[cells + p] -= k.values.iter().sum::<f64>();
+    }
+    let mut first = 0;
+    for block in &bodies.blocks {
+        let of_pocket =
+            |(p, (_, row)): (usize, &'_ (Block, Vec<f64>))| (cells + p, row[first..][..block.columns].to_vec());
+        let in_pockets: Vec<(usize, Vec<f64>)> = pockets.iter().enumerate().map(of_pocket).collect();
+        let rows = || block.rows().chain(in_pockets.iter().map(|(node, row)| (*node, &row[..])));
+        for (node, left) in rows() {
+            for (other, right) in rows().filter(|(other, _)| *other <= node) {
+                sigma[n * node + other] += left.iter().zip(right).map(|(l, r)| l * r).sum::<f64>();
+            }
+        }
+        first += block.columns;
+    }
+    Cholesky::new(n, sigma)
 }
 
 /// One number per column of each block.
-fn gather(blocks: &[Body], out: &mut Vec<f64>, f: impl Fn(&Body, &mut [f64]) + Sync) {
-    out.resize(blocks.iter().map(|body| body.c.columns).sum(), 0.0);
-    let mut parts: Vec<(&Body, &mut [f64])> = Vec::with_capacity(blocks.len());
+fn gather(blocks: &[Columns], out: &mut Vec<f64>, f: impl Fn(&Columns, &mut [f64]) + Sync) {
+    out.resize(blocks.iter().map(|block| block.k.columns).sum(), 0.0);
+    let mut parts: Vec<(&Columns, &mut [f64])> = Vec::with_capacity(blocks.len());
     let mut rest = &mut out[..];
-    for body in blocks {
-        let (own, others) = rest.split_at_mut(body.c.columns);
-        parts.push((body, own));
+    for block in blocks {
+        let (own, others) = rest.split_at_mut(block.k.columns);
+        parts.push((block, own));
         rest = others;
     }
-    parts.into_par_iter().for_each(|(body, out)| f(body, out));
+    parts.into_par_iter().for_each(|(block, out)| f(block, out));
 }
 
-/// b ← b − C s.
-fn subtract<B: Real>(blocks: &[Body], mut s: &[f64], b: &mut [B]) {
-    for body in blocks {
-        let columns = body.c.columns;
-        for (cell, row) in body.c.rows() {
-            let push: f64 = row.iter().zip(s).map(|(c, s)| c * s).sum();
+/// b ← b − K y.
+fn subtract<B: Real>(blocks: &[Columns], mut y: &[f64], b: &mut [B]) {
+    for block in blocks {
+        let columns = block.k.columns;
+        for (cell, row) in block.k.rows() {
+            let push: f64 = row.iter().zip(y).map(|(k, y)| k * y).sum();
             b[cell] = B::of(b[cell].f64() - push);
         }
-        s = &s[columns..];
+        y = &y[columns..];
     }
 }
 
 /// Ties below this part of the diagonal count as none where a level is solved directly.
 const LEAST_TIE: f64 = 1e-6;
 
-/// The factor of I + N, N = Cᵀ T.
-fn cholesky(blocks: &[Body]) -> Cholesky {
+/// Kᵀ T, the lower triangle of blocks.
+fn products(blocks: &[Columns], columns: usize) -> Vec<f64> {
     let starts: Vec<usize> = blocks
         .iter()
-        .scan(0, |next, body| {
+        .scan(0, |next, block| {
             let start = *next;
-            *next += body.c.columns;
+            *next += block.k.columns;
             Some(start)
         })
         .collect();
-    let m: usize = blocks.iter().map(|body| body.c.columns).sum();
-    // The upper triangle of blocks, each of which is independent of the others.
+    // Each pair of blocks is independent of the others.
     let pairs: Vec<(usize, usize)> = (0..blocks.len()).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
-    let products: Vec<Option<Vec<f64>>> = pairs.par_iter().map(|&(a, b)| product(&blocks[a].c, &blocks[b].t)).collect();
-    let mut matrix = vec![0.0; m * m];
+    let products: Vec<Option<Vec<f64>>> = pairs.par_iter().map(|&(a, b)| product(&blocks[a].k, &blocks[b].t)).collect();
+    let mut matrix = vec![0.0; columns * columns];
     for (&(a, b), product) in pairs.iter().zip(products) {
         for (n, value) in product.into_iter().flatten().enumerate() {
-            let (row, column) = (starts[a] + n / blocks[b].c.columns, starts[b] + n % blocks[b].c.columns);
-            matrix[m * row + column] = value;
+            let (row, column) = (starts[a] + n / blocks[b].k.columns, starts[b] + n % blocks[b].k.columns);
+            matrix[columns * row + column] = value;
         }
     }
-    for n in 0..m {
-        matrix[m * n + n] += 1.0;
-    }
-    Cholesky::new(m, matrix)
+    matrix
 }
 
 /// Aᵀ B, row after row; nothing if they share no cell.

@@ -1,23 +1,40 @@
-//! The columns of a body on one level: what smoothing makes of them, what it leaves, and what the coarser level has of them.
+//! Columns on one level: what smoothing makes of them, what it leaves, and what they are on the next coarser level.
 //!
-//! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S C is two cells wider than
-//! C, F = C − L T three.
+//! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S K is two cells wider than
+//! K, F = K − L T three.
 
 use super::super::low_rank::Block;
 use super::super::real::Real;
 use super::level::Level;
 use super::sweep::coefficients;
+use std::collections::BTreeMap;
 
-/// The columns of one block; see `bodies` for what they are for.
+/// The columns of a body or of a pocket, smoothed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Body {
-    pub c: Block,
-    /// S C.
+pub(super) struct Columns {
+    /// The columns K.
+    pub k: Block,
+    /// S K.
     pub t: Block,
-    /// C − L T; its rows are black cells, given by their slots.
+    /// K − L T; its rows are black cells, given by their slots.
     pub f: Block,
     /// F on the coarser level.
     pub f_coarse: Block,
+}
+
+/// How a pocket's pressure is felt in the cells that are tied to it.
+///
+/// A cell with the tie w to the pocket, d in all, takes the part f = 2a/(2a + d) of the correction from the coarser level, since
+/// it sits that far off the surface (`sweep::factor`); the rest comes from the pressures beyond, w/d of it from this pocket.
+/// That is f·w/(2a), a being its strongest face.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Felt {
+    /// Part of the pocket's correction that cells take.
+    pub lift: Block,
+    /// The same for black cells alone, given by their slots.
+    pub black: Block,
+    /// What smoothing leaves of black values, seen through `lift`; rows by slots.
+    pub left: Block,
 }
 
 /// How far smoothing carries a value, and one cell more for the residual it leaves.
@@ -26,7 +43,7 @@ const REACH: usize = 3;
 /// No such cell.
 const NONE: u32 = u32::MAX;
 
-/// A cell that the columns reach.
+/// A cell that columns reach.
 struct Reached {
     at: [usize; 3],
     /// Numbers of the reached neighbours x−, x+, y−, y+, z−, z+, or `NONE`.
@@ -38,145 +55,202 @@ struct Reached {
     factor: f64,
 }
 
-impl Reached {
-    fn is_red(&self) -> bool {
-        self.at.iter().sum::<usize>().is_multiple_of(2)
-    }
+/// The unknowns within [`REACH`] of some cells, in storage order, and what smoothing does there.
+struct Surroundings {
+    dims: [usize; 3],
+    /// The box around them.
+    low: [usize; 3],
+    size: [usize; 3],
+    /// Numbers of the cells of the box, or `NONE`.
+    numbers: Vec<u32>,
+    cells: Vec<Reached>,
+    red: Vec<usize>,
+    black: Vec<usize>,
 }
 
-impl Body {
-    /// Smooth the columns `c` on `fine`; they and what they are on the `coarse` level below it.
-    pub fn new<T: Real>(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
-        let dims = fine.dims;
-        let (cells, number) = reach(&c.cells, fine);
-        c.retain(|cell| number(unravel(dims, cell)) != NONE);
-        let columns = c.columns;
-        let (red, black): (Vec<usize>, Vec<usize>) = (0..cells.len()).partition(|&n| cells[n].is_red());
-        let zeros = || vec![0.0; columns * cells.len()];
-
-        let mut x = zeros();
-        for (cell, row) in c.rows() {
-            let n = number(unravel(dims, cell)) as usize;
-            x[columns * n..][..columns].copy_from_slice(row);
-        }
-        // First red, then black; then what the second red sweep changes, which is all that leaves a residual, in black cells.
-        let (mut change, mut left) = (zeros(), zeros());
-        for &n in &red {
-            x[columns * n..][..columns].iter_mut().for_each(|x| *x *= cells[n].inverse);
-        }
-        let mut sum = vec![0.0; columns];
-        for &n in &black {
-            around(&cells[n], &x, &mut sum);
-            for (x, sum) in x[columns * n..][..columns].iter_mut().zip(&sum) {
-                *x = cells[n].inverse * (*x + sum);
+impl Surroundings {
+    fn new<T: Real>(from: &[u32], level: &Level<T>) -> Self {
+        let dims = level.dims;
+        let (mut low, mut high) = (dims, [0; 3]);
+        for &cell in from {
+            let at = unravel(dims, cell as usize);
+            for a in 0..3 {
+                low[a] = low[a].min(at[a].saturating_sub(REACH));
+                high[a] = high[a].max((at[a] + REACH + 1).min(dims[a]));
             }
         }
-        for &n in &red {
-            around(&cells[n], &x, &mut sum);
-            change[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(v, sum)| *v = cells[n].inverse * sum);
+        let size: [usize; 3] = std::array::from_fn(|a| high[a].saturating_sub(low[a]));
+        let numbers = vec![NONE; size.iter().product()];
+        let mut new = Self { dims, low, size, numbers, cells: Vec::new(), red: Vec::new(), black: Vec::new() };
+        let mut is_near = vec![false; new.numbers.len()];
+        for &cell in from {
+            let at = unravel(dims, cell as usize);
+            let along = |a: usize, left: usize| at[a].saturating_sub(left).max(low[a])..(at[a] + left + 1).min(high[a]);
+            for k in along(2, REACH) {
+                let left = REACH - k.abs_diff(at[2]);
+                for j in along(1, left) {
+                    let row = along(0, left - j.abs_diff(at[1]));
+                    let first = new.index([row.start, j, k]);
+                    is_near[first..first + row.len()].fill(true);
+                }
+            }
         }
-        for &n in &black {
-            around(&cells[n], &change, &mut sum);
-            left[columns * n..][..columns].copy_from_slice(&sum);
+        for (n, row) in is_near.chunks_exact(size[0].max(1)).enumerate() {
+            let (j, k) = (low[1] + n % size[1], low[2] + n / size[1]);
+            coefficients(&level.planes[k], j, low[0]..high[0], |i, (faces, inverse, factor)| {
+                if row[i - low[0]] && inverse > 0.0 {
+                    new.numbers[size[0] * n + i - low[0]] = new.cells.len() as u32;
+                    let colour = if (i + j + k).is_multiple_of(2) { &mut new.red } else { &mut new.black };
+                    colour.push(new.cells.len());
+                    new.cells.push(Reached { at: [i, j, k], beside: [NONE; 6], faces, inverse, factor });
+                }
+            });
         }
-        for &n in &red {
+        let strides = [1, size[0], size[0] * size[1]];
+        for n in 0..new.cells.len() {
+            let own = new.index(new.cells[n].at);
+            let cell = &mut new.cells[n];
+            for a in 0..3 {
+                if cell.faces[2 * a] != 0.0 && cell.at[a] > low[a] {
+                    cell.beside[2 * a] = new.numbers[own - strides[a]];
+                }
+                if cell.faces[2 * a + 1] != 0.0 && cell.at[a] + 1 < high[a] {
+                    cell.beside[2 * a + 1] = new.numbers[own + strides[a]];
+                }
+            }
+        }
+        new
+    }
+
+    /// Place of a cell in the box.
+    fn index(&self, at: [usize; 3]) -> usize {
+        let [i, j, k]: [usize; 3] = std::array::from_fn(|a| at[a] - self.low[a]);
+        i + self.size[0] * (j + self.size[1] * k)
+    }
+
+    /// Number of a cell of the level that is an unknown.
+    fn number(&self, cell: usize) -> Option<usize> {
+        let number = self.numbers[self.index(unravel(self.dims, cell))];
+        (number != NONE).then_some(number as usize)
+    }
+
+    /// Storage index of a reached cell.
+    fn cell(&self, n: usize) -> usize {
+        let [i, j, k] = self.cells[n].at;
+        i + self.dims[0] * (j + self.dims[1] * k)
+    }
+
+    /// The slot of a reached cell, among those of its colour.
+    fn slot(&self, n: usize) -> usize {
+        let [i, j, k] = self.cells[n].at;
+        i / 2 + self.dims[0].div_ceil(2) * (j + self.dims[1] * k)
+    }
+
+    /// out ← Σ a v over the neighbours, in as many columns as `out` has.
+    fn around(&self, n: usize, v: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let Reached { faces, beside, .. } = &self.cells[n];
+        for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
+            let v = &v[out.len() * beside as usize..][..out.len()];
+            out.iter_mut().zip(v).for_each(|(out, v)| *out += face * v);
+        }
+    }
+
+    /// What the second red sweep changes after black values `y`, and the residual that this leaves in black cells.
+    fn leave(&self, y: &[f64], columns: usize) -> (Vec<f64>, Vec<f64>) {
+        let (mut change, mut left) = (vec![0.0; y.len()], vec![0.0; y.len()]);
+        let mut sum = vec![0.0; columns];
+        for &n in &self.red {
+            self.around(n, y, &mut sum);
+            let inverse = self.cells[n].inverse;
+            change[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(v, sum)| *v = inverse * sum);
+        }
+        for &n in &self.black {
+            self.around(n, &change, &mut left[columns * n..][..columns]);
+        }
+        (change, left)
+    }
+
+    /// The columns in `x` smoothed from zero, and the residual.
+    fn smooth(&self, mut x: Vec<f64>, columns: usize) -> (Vec<f64>, Vec<f64>) {
+        for &n in &self.red {
+            x[columns * n..][..columns].iter_mut().for_each(|x| *x *= self.cells[n].inverse);
+        }
+        let mut sum = vec![0.0; columns];
+        for &n in &self.black {
+            self.around(n, &x, &mut sum);
+            let inverse = self.cells[n].inverse;
+            x[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(x, sum)| *x = inverse * (*x + sum));
+        }
+        let (change, left) = self.leave(&x, columns);
+        for &n in &self.red {
             let range = columns * n..columns * (n + 1);
             x[range.clone()].iter_mut().zip(&change[range]).for_each(|(x, change)| *x += change);
         }
+        (x, left)
+    }
 
-        let [nx, ny, _] = dims;
-        let half = nx.div_ceil(2);
-        let whole = |n: usize| {
-            let [i, j, k] = cells[n].at;
-            i + nx * (j + ny * k)
-        };
-        let slot = |n: usize| {
-            let [i, j, k] = cells[n].at;
-            i / 2 + half * (j + ny * k)
-        };
-        let t = rows_of(&x, columns, 0..cells.len(), whole);
-        let f = rows_of(&left, columns, black.iter().copied(), slot);
-        let scaled = |n: usize, row: &[f64], out: &mut Vec<f64>| {
-            out.clear();
-            out.extend(row.iter().map(|v| v * cells[n].factor));
-            cells[n].at
-        };
-        let mut from_left = Restriction::around(cells.iter().map(|cell| cell.at), coarse.dims, columns);
-        let mut from_c =
-            Restriction::around(c.cells.iter().map(|&cell| unravel(dims, cell as usize)), coarse.dims, columns);
-        let mut row = Vec::with_capacity(columns);
-        for &n in black.iter().filter(|&&n| left[columns * n..][..columns].iter().any(|&v| v != 0.0)) {
-            let at = scaled(n, &left[columns * n..][..columns], &mut row);
-            from_left.add(at, &row, &coarse.coarse.open);
+    /// Smooth columns, and restrict what that leaves.
+    fn columns<T: Real>(&self, k: Block, coarse: &Level<T>) -> Columns {
+        let columns = k.columns;
+        let mut values = vec![0.0; columns * self.cells.len()];
+        for (cell, row) in k.rows() {
+            let n = self.number(cell).expect("columns live on unknowns");
+            values[columns * n..][..columns].copy_from_slice(row);
         }
-        for (cell, values) in c.rows() {
-            let at = scaled(number(unravel(dims, cell)) as usize, values, &mut row);
-            from_c.add(at, &row, &coarse.coarse.open);
+        let (t, left) = self.smooth(values, columns);
+        let mut f_coarse = Restriction::new(self, coarse, columns);
+        for &n in &self.black {
+            f_coarse.add(n, &left[columns * n..][..columns]);
         }
-        let (f_coarse, c_coarse) = (from_left.finish(), from_c.finish());
-        (Self { c, t, f, f_coarse }, c_coarse)
+        Columns {
+            k,
+            t: rows_of(&t, columns, 0..self.cells.len(), |n| self.cell(n)),
+            f: rows_of(&left, columns, self.black.iter().copied(), |n| self.slot(n)),
+            f_coarse: f_coarse.finish(),
+        }
     }
 }
 
-/// The unknowns within [`REACH`] of some cells, in storage order, and the number of a cell among them.
-fn reach<T: Real>(from: &[u32], level: &Level<T>) -> (Vec<Reached>, impl Fn([usize; 3]) -> u32 + use<T>) {
-    let dims = level.dims;
-    let (mut low, mut high) = (dims, [0; 3]);
-    for &cell in from {
-        let at = unravel(dims, cell as usize);
-        for a in 0..3 {
-            low[a] = low[a].min(at[a].saturating_sub(REACH));
-            high[a] = high[a].max((at[a] + REACH + 1).min(dims[a]));
+impl Columns {
+    /// The columns `c` of a body on `fine`, and what they are on `coarse`.
+    pub fn of_body<T: Real>(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
+        let here = Surroundings::new(&c.cells, fine);
+        c.retain(|cell| here.number(cell).is_some());
+        let mut coarser = Restriction::new(&here, coarse, c.columns);
+        for (cell, row) in c.rows() {
+            coarser.add(here.number(cell).expect("only unknowns are left"), row);
         }
+        let coarser = coarser.finish();
+        (here.columns(c, coarse), coarser)
     }
-    let size: [usize; 3] = std::array::from_fn(|a| high[a].saturating_sub(low[a]));
-    let strides = [1, size[0], size[0] * size[1]];
-    let index = move |at: [usize; 3]| (0..3).map(|a| (at[a] - low[a]) * strides[a]).sum::<usize>();
-    // 0 where nothing reaches.
-    let mut numbers = vec![NONE; size.iter().product()];
-    let mut is_near = vec![false; numbers.len()];
-    for &cell in from {
-        let at = unravel(dims, cell as usize);
-        let along = |a: usize, left: usize| at[a].saturating_sub(left).max(low[a])..(at[a] + left + 1).min(high[a]);
-        for k in along(2, REACH) {
-            let left = REACH - k.abs_diff(at[2]);
-            for j in along(1, left) {
-                let row = along(0, left - j.abs_diff(at[1]));
-                let first = index([row.start, j, k]);
-                is_near[first..first + row.len()].fill(true);
-            }
-        }
-    }
-    let mut cells = Vec::new();
-    for (n, row) in is_near.chunks_exact(size[0].max(1)).enumerate() {
-        let (j, k) = (low[1] + n % size[1], low[2] + n / size[1]);
-        coefficients(&level.planes[k], j, low[0]..high[0], |i, (faces, inverse, factor)| {
-            if row[i - low[0]] && inverse > 0.0 {
-                numbers[size[0] * n + i - low[0]] = cells.len() as u32;
-                cells.push(Reached { at: [i, j, k], beside: [NONE; 6], faces, inverse, factor });
-            }
-        });
-    }
-    for cell in &mut cells {
-        let own = index(cell.at);
-        for a in 0..3 {
-            if cell.faces[2 * a] != 0.0 && cell.at[a] > low[a] {
-                cell.beside[2 * a] = numbers[own - strides[a]];
-            }
-            if cell.faces[2 * a + 1] != 0.0 && cell.at[a] + 1 < high[a] {
-                cell.beside[2 * a + 1] = numbers[own + strides[a]];
-            }
-        }
-    }
-    (cells, move |at| numbers[index(at)])
-}
 
-/// out ← Σ a v over the neighbours.
-fn around(cell: &Reached, v: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    for (&face, &beside) in cell.faces.iter().zip(&cell.beside).filter(|(_, beside)| **beside != NONE) {
-        let v = &v[out.len() * beside as usize..][..out.len()];
-        out.iter_mut().zip(v).for_each(|(out, v)| *out += face * v);
+    /// The column −w of a pocket on `fine`, how it is felt there, and the column on `coarse`, whose ties are longer by half a
+    /// cell (`Coarse::coarsen`).
+    pub fn of_pocket<T: Real>(k: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Felt, Block) {
+        let here = Surroundings::new(&k.cells, fine);
+        let mut lift = vec![0.0; here.cells.len()];
+        let mut sums = BTreeMap::<usize, f64>::new();
+        for (cell, row) in k.rows() {
+            let n = here.number(cell).expect("what is tied is an unknown");
+            let Reached { faces, factor, at, .. } = &here.cells[n];
+            let strongest = faces.iter().fold(0.0_f64, |a, b| a.max(*b));
+            lift[n] = if strongest > 0.0 { -row[0] * factor / (2.0 * strongest) } else { 0.0 };
+            let [nx, ny, _] = coarse.dims;
+            *sums.entry(at[0] / 2 + nx * (at[1] / 2 + ny * (at[2] / 2))).or_default() += factor * row[0];
+        }
+        let mut black = vec![0.0; lift.len()];
+        here.black.iter().for_each(|&n| black[n] = lift[n]);
+        let left = here.leave(&black, 1).1;
+        let slots = |v: &[f64]| rows_of(v, 1, here.black.iter().copied(), |n| here.slot(n));
+        let felt =
+            Felt { black: slots(&black), left: slots(&left), lift: rows_of(&lift, 1, 0..lift.len(), |n| here.cell(n)) };
+        let coarser = Block {
+            cells: sums.keys().map(|&cell| cell as u32).collect(),
+            columns: 1,
+            values: sums.into_values().collect(),
+        };
+        (here.columns(k, coarse), felt, coarser)
     }
 }
 
@@ -194,8 +268,11 @@ fn rows_of(values: &[f64], columns: usize, cells: impl Iterator<Item = usize>, n
 }
 
 /// Rows of a level on the coarser one: the transpose of interpolation, see `transfer`.
-struct Restriction {
+struct Restriction<'a> {
+    from: &'a Surroundings,
     dims: [usize; 3],
+    /// The faces between cells of the coarser level.
+    open: &'a [u8],
     low: [usize; 3],
     size: [usize; 3],
     columns: usize,
@@ -204,35 +281,35 @@ struct Restriction {
     values: Vec<f64>,
 }
 
-impl Restriction {
-    /// For rows of cells of the finer level around `cells`; the coarser has `dims`.
-    fn around(cells: impl Iterator<Item = [usize; 3]>, dims: [usize; 3], columns: usize) -> Self {
-        let (mut low, mut high) = (dims, [0; 3]);
-        for at in cells {
-            for a in 0..3 {
-                low[a] = low[a].min((at[a] / 2).saturating_sub(1));
-                high[a] = high[a].max((at[a] / 2 + 2).min(dims[a]));
-            }
-        }
+impl<'a> Restriction<'a> {
+    fn new<T: Real>(from: &'a Surroundings, coarse: &'a Level<T>, columns: usize) -> Self {
+        let dims = coarse.dims;
+        let low: [usize; 3] = std::array::from_fn(|a| (from.low[a] / 2).saturating_sub(1));
+        let high: [usize; 3] = std::array::from_fn(|a| ((from.low[a] + from.size[a]) / 2 + 2).min(dims[a]));
         let size: [usize; 3] = std::array::from_fn(|a| high[a].saturating_sub(low[a]));
-        Self { dims, low, size, columns, starts: vec![NONE; size.iter().product()], values: Vec::new() }
+        let starts = vec![NONE; size.iter().product()];
+        Self { from, dims, open: &coarse.coarse.open, low, size, columns, starts, values: Vec::new() }
     }
 
-    /// Add a row of a cell of the finer level; `open` tells the faces between cells of the coarser one.
-    fn add(&mut self, at: [usize; 3], row: &[f64], open: &[u8]) {
+    /// Add a row of a reached cell of the finer level.
+    fn add(&mut self, n: usize, row: &[f64]) {
+        if row.iter().all(|&v| v == 0.0) {
+            return;
+        }
+        let Reached { at, factor, .. } = self.from.cells[n];
         let parent = at.map(|i| i / 2);
-        let sides = open[parent[0] + self.dims[0] * (parent[1] + self.dims[1] * parent[2])];
+        let sides = self.open[parent[0] + self.dims[0] * (parent[1] + self.dims[1] * parent[2])];
         let mut own = 1.0;
         for a in 0..3 {
             let upper = at[a] % 2;
             if sides >> (2 * a + upper) & 1 == 1 {
                 let mut beside = parent;
                 beside[a] = if upper == 1 { parent[a] + 1 } else { parent[a] - 1 };
-                self.add_part(beside, row, 0.25);
+                self.add_part(beside, row, 0.25 * factor);
                 own -= 0.25;
             }
         }
-        self.add_part(parent, row, own);
+        self.add_part(parent, row, own * factor);
     }
 
     fn add_part(&mut self, at: [usize; 3], row: &[f64], weight: f64) {

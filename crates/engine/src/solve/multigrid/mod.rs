@@ -18,11 +18,12 @@ mod transfer;
 
 use super::conjugate_gradients::Preconditioner;
 use super::laplacian::Laplacian;
-use super::low_rank::LowRank;
+use super::low_rank::{Block, LowRank};
+use super::pockets::Pocket;
 use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
-use bodies::Bodies;
+use bodies::{Bodies, Extra};
 use level::{Coarse, Level};
 use passes::Ring;
 
@@ -42,6 +43,8 @@ pub struct Multigrid<T> {
     scale: f64,
     /// Whether the bodies are left out.
     holds_bodies: bool,
+    /// Where the pressures of pockets are kept.
+    nodes: Vec<usize>,
 }
 
 impl<T: Real> Multigrid<T> {
@@ -69,26 +72,27 @@ impl<T: Real> Multigrid<T> {
         }
     }
 
-    /// Add C Cᵀ of bodies to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for Σ = L + C Cᵀ.
-    pub fn couple(&mut self, low_rank: &LowRank) {
+    /// Add C Cᵀ of bodies, and pockets of air, to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for
+    /// Σ = L + C Cᵀ with the pockets' pressures as further unknowns.
+    pub fn couple(&mut self, low_rank: &LowRank, pockets: &[Pocket]) {
         self.levels.iter_mut().for_each(|level| level.bodies.clear());
-        if low_rank.blocks.is_empty() {
+        self.nodes.clear();
+        if low_rank.blocks.is_empty() && pockets.is_empty() {
             return;
         }
-        let mut columns = low_rank.clone();
-        let scale = self.unit.sqrt().recip();
-        columns.blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|value| *value *= scale);
+        self.nodes.extend(pockets.iter().map(|pocket| pocket.node));
+        let mut extra = self.extra(low_rank, pockets);
         for l in 0..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(l + 1);
             let (fine, mut bodies) = (&mut finer[l], Bodies::default());
             match coarser.first_mut() {
                 Some(coarse) if fine.dims.iter().product::<usize>() > BOTTOM => {
-                    columns = bodies.build(columns, fine, coarse);
+                    extra = bodies.build(extra, fine, coarse);
                     coarse.coarse.resize_second();
                     fine.bodies = bodies;
                 }
                 _ => {
-                    bodies.build_bottom(columns, fine);
+                    bodies.build_bottom(extra, fine);
                     fine.bodies = bodies;
                     return;
                 }
@@ -103,6 +107,25 @@ impl<T: Real> Multigrid<T> {
             band.build(level, sweeps);
             level.band = band;
         }
+    }
+
+    /// Bodies and pockets in the units of the cycle.
+    fn extra(&self, low_rank: &LowRank, pockets: &[Pocket]) -> Extra {
+        let mut bodies = low_rank.clone();
+        let scale = self.unit.sqrt().recip();
+        bodies.blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|value| *value *= scale);
+        let of_pocket = |pocket: &Pocket| {
+            let values = pocket.weights.iter().map(|weight| -weight / self.unit).collect();
+            let row = bodies.blocks.iter().flat_map(|block| match block.cells.binary_search(&(pocket.node as u32)) {
+                Ok(place) => block.values[block.columns * place..][..block.columns].to_vec(),
+                Err(_) => vec![0.0; block.columns],
+            });
+            (Block { cells: pocket.cells.clone(), columns: 1, values }, row.collect())
+        };
+        let pockets: Vec<(Block, Vec<f64>)> = pockets.iter().map(of_pocket).collect();
+        let nodes = &self.nodes;
+        bodies.blocks.iter_mut().for_each(|block| block.retain(|cell| !nodes.contains(&cell)));
+        Extra { bodies, pockets }
     }
 
     /// Whether the next cycles are for L alone, as if there were no bodies.
@@ -130,13 +153,12 @@ impl<T: Real> Preconditioner for Multigrid<T> {
     type Scalar = T;
 
     fn apply(&mut self, r: &mut [f64], z: &mut [T]) -> f64 {
-        cycle(
-            &mut self.levels,
-            r,
-            self.scale,
-            z,
-            &mut Workspace { rings: &mut self.rings, holds_bodies: self.holds_bodies },
-        )
+        let Self { levels, nodes, .. } = self;
+        levels[0].bodies.set_rhs(nodes.iter().map(|&node| r[node]));
+        let shared = &mut Workspace { rings: &mut self.rings, holds_bodies: self.holds_bodies };
+        let product = cycle(levels, r, self.scale, z, shared);
+        nodes.iter().zip(levels[0].bodies.values()).for_each(|(&node, value)| z[node] = T::of(value));
+        product
     }
 }
 
@@ -155,35 +177,39 @@ fn cycle<T: Real, B: Real>(
     shared: &mut Workspace<T>,
 ) -> f64 {
     let (fine, coarser) = levels.split_first_mut().expect("at least one level");
-    let mut nobody = Bodies::default();
-    let bodies = if shared.holds_bodies { &mut nobody } else { &mut fine.bodies };
-    if let Some(product) = bodies.solve_bottom(b, scale, z) {
-        return product;
-    }
-    let Some(coarse) = coarser.first_mut() else {
-        return fine.solve_cell(b, scale, z);
+    let nobody = shared.holds_bodies && !fine.bodies.has_pockets();
+    let mut bodies = if nobody { Bodies::default() } else { std::mem::take(&mut fine.bodies) };
+    bodies.is_held = shared.holds_bodies;
+    let product = if let Some(product) = bodies.solve_bottom(b, scale, z) {
+        product
+    } else if let Some(coarse) = coarser.first_mut() {
+        let mut band = std::mem::take(&mut fine.band);
+        band.begin(b, scale);
+        bodies.begin(b);
+        fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
+        let dims = coarse.dims;
+        let mut vectors = std::mem::take(&mut coarse.coarse);
+        transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
+        bodies.restrict(&fine.black, &mut coarse.bodies);
+        cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
+        if bodies.visits_twice() && !coarser[0].bodies.is_bottom() && coarser[0].black.len() <= VISITED_TWICE {
+            let Coarse { rhs, x, second, .. } = &mut vectors;
+            let first: Vec<f64> = coarser[0].bodies.values().collect();
+            coarser[0].residual(rhs, x);
+            cycle(coarser, rhs, 1.0, second, shared);
+            x.iter_mut().zip(second).for_each(|(x, more)| *x += *more);
+            coarser[0].bodies.add_values(&first);
+        }
+        bodies.correct(&mut fine.black, scale, (&vectors.x, &coarser[0].bodies), b);
+        let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, scale, b);
+        coarser[0].coarse = vectors;
+        let product = product + band.end(b, scale, z);
+        fine.band = band;
+        product
+    } else {
+        fine.solve_cell(b, scale, z)
     };
-    let mut bodies = std::mem::take(bodies);
-    let mut band = std::mem::take(&mut fine.band);
-    band.begin(b, scale);
-    bodies.begin(b);
-    fine.descend(b, scale, &mut coarse.coarse.moments, shared.rings);
-    let dims = coarse.dims;
-    let mut vectors = std::mem::take(&mut coarse.coarse);
-    transfer::restrict(dims, &vectors.moments, &vectors.open, &mut vectors.rhs);
-    cycle(coarser, &mut vectors.rhs, 1.0, &mut vectors.x, shared);
-    if !bodies.is_empty() && !coarser[0].bodies.is_bottom() && coarser[0].black.len() <= VISITED_TWICE {
-        let Coarse { rhs, x, second, .. } = &mut vectors;
-        coarser[0].residual(rhs, x);
-        cycle(coarser, rhs, 1.0, second, shared);
-        x.iter_mut().zip(second).for_each(|(x, more)| *x += *more);
-    }
-    bodies.correct(&fine.black, scale, &vectors.x, b);
-    let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, b);
-    let product = product + band.end(b, scale, z);
-    fine.band = band;
-    coarser[0].coarse = vectors;
-    if !shared.holds_bodies {
+    if !nobody {
         fine.bodies = bodies;
     }
     product
