@@ -9,57 +9,91 @@ use glam::{DQuat, DVec3};
 
 const FLIP: Transfer = Transfer::Flip { pic: 0.05 };
 
-/// How much water is in the spherical container.
+/// What the water is in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fill {
-    Full,
-    Half,
+enum Container {
+    /// The spherical one of rows B2 and B3, full.
+    FullSphere,
+    /// The same, half full.
+    HalfSphere,
+    /// The domain, half full.
+    HalfBox,
 }
 
-/// The spherical container of rows B2 and B3.
-fn container(n: usize, direction: DVec3, fill: Fill, transfer: Transfer) -> WorldParams {
-    let mut params = still_water([n; 3], 1.0 / n as f64, 1.0);
-    params.obstacles = vec![fixed("container", hollow_sphere(0.42), DVec3::splat(0.5), DQuat::IDENTITY)];
-    params.time = film();
-    let water = params.fluid.water();
-    water.gravity = 9.81 * direction;
-    water.transfer = transfer;
-    if fill == Fill::Half {
-        let rotation = DQuat::from_rotation_arc(DVec3::NEG_Y, direction);
-        let pose = Pose { position: DVec3::splat(0.5) + direction, rotation };
-        water.initial[0].region = Region::Shape(Shape::Box { size: DVec3::splat(2.0) }, pose);
+impl Container {
+    /// Water at rest in it, gravity along `direction`.
+    fn params(self, n: usize, direction: DVec3, transfer: Transfer) -> WorldParams {
+        let mut params = still_water([n; 3], 1.0 / n as f64, 1.0);
+        if self != Self::HalfBox {
+            params.obstacles = vec![fixed("container", hollow_sphere(0.42), DVec3::splat(0.5), DQuat::IDENTITY)];
+        }
+        params.time = film();
+        let water = params.fluid.water();
+        water.gravity = 9.81 * direction;
+        water.transfer = transfer;
+        if self != Self::FullSphere {
+            let rotation = DQuat::from_rotation_arc(DVec3::NEG_Y, direction);
+            let pose = Pose { position: DVec3::splat(0.5) + 1.5 * direction, rotation };
+            water.initial[0].region = Region::Shape(Shape::Box { size: DVec3::splat(3.0) }, pose);
+        }
+        params
     }
-    params
+
+    /// √(gH), m/s.
+    fn speed(self) -> f64 {
+        let depth = match self {
+            Self::FullSphere => 0.84,
+            Self::HalfSphere => 0.42,
+            Self::HalfBox => 0.5,
+        };
+        (9.81f64 * depth).sqrt()
+    }
 }
 
-/// Row B4: five seconds in the container. Full, nothing ever moves. Half full, the particles of the start are spread by
-/// chance, and it takes them three seconds to settle, if they do: a surface oblique to the grid, and APIC, which does not
-/// damp it as FLIP's share of the grid's velocity does, keep trembling.
+/// Row B4: five seconds in a container, at most 0.02 √(gH) and 1 % of the volume. Full, nothing ever moves, and neither
+/// does a surface along the grid in a box.
 #[test]
-fn water_in_a_spherical_container_stays_at_rest() {
-    let tilted = DVec3::new(0.3, -0.8, 0.52).normalize();
-    for (n, direction, transfer, fill) in [
-        (16, DVec3::NEG_Y, Transfer::Apic, Fill::Full),
-        (16, tilted, FLIP, Fill::Full),
-        (24, tilted, Transfer::Apic, Fill::Full),
-        (32, DVec3::NEG_Y, FLIP, Fill::Half),
-    ] {
-        let mut world = World::new(container(n, direction, fill, transfer)).unwrap();
-        let (settled, depth) = if fill == Fill::Full { (0.0, 0.84) } else { (3.0, 0.42) };
-        let limit = 0.02 * (9.81f64 * depth).sqrt();
-        let (mut fastest, mut drift) = (0.0f64, 0.0f64);
-        while world.state().time < 5.0 {
-            let report = world.step().unwrap();
-            drift = drift.max((report.fluid.volume * 1000.0 / report.fluid.mass - 1.0).abs());
-            if report.t > settled {
-                fastest = fastest.max(fastest_in_liquid(&world));
+fn water_with_a_surface_along_the_grid_stays_at_rest() {
+    let oblique = DVec3::new(0.3, -0.8, 0.52).normalize();
+    check(Container::FullSphere, 16, DVec3::NEG_Y, Transfer::Apic, 0.0, [0.02, 0.01]);
+    check(Container::FullSphere, 16, oblique, FLIP, 0.0, [0.02, 0.01]);
+    check(Container::FullSphere, 24, oblique, Transfer::Apic, 0.0, [0.02, 0.01]);
+    for transfer in [Transfer::Apic, FLIP] {
+        check(Container::HalfBox, 16, DVec3::NEG_Y, transfer, 0.0, [0.02, 0.01]);
+        check(Container::HalfSphere, 16, DVec3::NEG_Y, transfer, 0.5, [0.02, 0.01]);
+    }
+}
+
+/// Row B4 with surfaces oblique to the grid and to the wall. The particles of the start are placed by chance where these
+/// cut cells; what that sets off is gone after three seconds.
+#[test]
+fn water_with_an_oblique_surface_comes_to_rest() {
+    let directions = [DVec3::new(0.3, -0.8, 0.52), DVec3::new(1.0, 2.0, 3.0), DVec3::new(-1.0, -1.0, 0.0)];
+    // At 32³ the worst of the three stands for all: they take long.
+    for (n, directions) in [(16, &directions[..]), (24, &directions[..]), (32, &directions[..1])] {
+        for direction in directions.iter().map(|direction| direction.normalize()) {
+            for transfer in [Transfer::Apic, FLIP] {
+                check(Container::HalfSphere, n, direction, transfer, 3.0, [0.02, 0.01]);
             }
         }
-        let case = format!("{n}³ along {direction:.1}, {transfer:?}, {fill:?}");
-        println!("{case}: {fastest:.4} of {limit:.4} m/s, volume {drift:.4}");
-        assert!(fastest <= limit, "{case}: {fastest} m/s, limit {limit}");
-        assert!(drift <= 0.01, "{case}: volume off by {drift}");
     }
+}
+
+/// Five seconds of rest: speeds after the first `settled` seconds up to `most[0]` √(gH), volume within `most[1]`.
+fn check(container: Container, n: usize, direction: DVec3, transfer: Transfer, settled: f64, most: [f64; 2]) {
+    let mut world = World::new(container.params(n, direction, transfer)).unwrap();
+    let (mut fastest, mut drift) = (0.0f64, 0.0f64);
+    while world.state().time < 5.0 {
+        let report = world.step().unwrap();
+        drift = drift.max((report.fluid.volume * 1000.0 / report.fluid.mass - 1.0).abs());
+        if report.t > settled {
+            fastest = fastest.max(fastest_in_liquid(&world) / container.speed());
+        }
+    }
+    let case = format!("{container:?} {n}³ along {direction:.1}, {transfer:?}");
+    println!("{case}: {fastest:.4} √(gH), volume {drift:.4}");
+    assert!(fastest <= most[0], "{case}: {fastest} √(gH), limit {}", most[0]);
+    assert!(drift <= most[1], "{case}: volume off by {drift}, limit {}", most[1]);
 }
 
 /// Levels on both sides of a wall that does not reach the floor, m: what stands there over its width, and the same on the

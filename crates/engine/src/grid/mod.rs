@@ -16,6 +16,7 @@ pub mod voxels;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
+pub(crate) use redistance::cells_beside_the_interface;
 pub use redistance::redistance;
 pub use sample::{Lattice, VelocityLattice};
 

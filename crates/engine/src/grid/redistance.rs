@@ -25,7 +25,8 @@ const CHUNK: usize = 1024;
 /// away it is ±`band`. `dx` is the edge of a cell, m.
 pub fn redistance(field: &mut CellField, dx: f64, band: f64) {
     let (dims, reach) = (field.dims, band / dx);
-    let known = beside_the_interface(field);
+    let beside = cells_beside_the_interface(field).into_par_iter();
+    let known: Vec<(u32, f64)> = beside.map(|c| (c, field.data[c as usize].abs() / steepness(field, c))).collect();
     // From here on in cells; infinite where nothing is known yet.
     field.data.par_iter_mut().for_each(|value| *value = if *value < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY });
     for &(c, distance) in &known {
@@ -75,8 +76,8 @@ fn neighbours(dims: [usize; 3], c: u32) -> [Option<usize>; 6] {
     [below(0), above(0), below(1), above(1), below(2), above(2)]
 }
 
-/// The cells with a neighbour on the other side, and their unsigned distance in cells.
-fn beside_the_interface(field: &CellField) -> Vec<(u32, f64)> {
+/// The cells with a neighbour on the other side, in order.
+pub(crate) fn cells_beside_the_interface(field: &CellField) -> Vec<u32> {
     let (dims, phi) = (field.dims, &field.data);
     let [nx, ny, nz] = dims;
     let of_row = |row: usize| {
@@ -95,8 +96,7 @@ fn beside_the_interface(field: &CellField) -> Vec<(u32, f64)> {
             let is_inside = own[i] < 0.0;
             let along = own[i.saturating_sub(1)..(i + 2).min(nx)].iter().any(|&v| (v < 0.0) != is_inside);
             if along || beside.iter().any(|row| (row[i] < 0.0) != is_inside) {
-                let c = (start + i) as u32;
-                found.push((c, phi[c as usize].abs() / steepness(field, c)));
+                found.push((start + i) as u32);
             }
         }
         found

@@ -10,7 +10,9 @@
 
 mod bubbles;
 mod crowding;
+mod flatten;
 mod particles;
+mod rim;
 mod seeding;
 pub mod surface;
 mod transfer;
@@ -32,6 +34,7 @@ use crowding::Crowding;
 use glam::DVec3;
 use particles::{CHUNK, Moved, Sorter};
 use rayon::prelude::*;
+use rim::continue_to_rim;
 use seeding::Seeding;
 use serde::{Deserialize, Serialize};
 use surface::Surface;
@@ -264,6 +267,7 @@ impl Water {
         if let Transfer::Flip { .. } = self.params.transfer {
             self.change.clone_from(next_velocity);
         }
+        continue_to_rim(grid, boundary, &next.distance, next_velocity);
         clock.lap("gather velocity");
     }
 

@@ -13,10 +13,11 @@
 //! Solids take room away: the density is relative to the room ω that they leave in the neighbourhood,
 //! the same kernel's mean of the open parts of the cells.
 
+use super::flatten::flatten;
 use crate::fluid::boundary::Boundary;
 use crate::grid::parallel::for_each_row;
 use crate::grid::{Axis, CellField, Grid, Lattice, strides, unravel};
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
 /// Where the liquid is, as the particles tell.
@@ -28,11 +29,23 @@ pub struct Surface {
     /// Cells in the liquid or next to a cell in it.
     pub near: Vec<bool>,
     room: CellField,
+    /// From each cell centre to the middle of the room around it, in cells; empty without solids.
+    offset: Vec<[f32; 3]>,
     tight: Vec<Tight>,
     /// Parts of a cell along each axis, one particle each.
     parts: [usize; 3],
     /// How open every part of every cell is; empty without solids.
     open_parts: Vec<f32>,
+}
+
+/// What the particles themselves tell of a cell.
+pub struct Told {
+    /// Share of the room that they fill.
+    pub density: f64,
+    /// Share of the neighbourhood that solids leave.
+    pub room: f64,
+    /// From the cell centre to the middle of the room, in cells.
+    pub offset: DVec3,
 }
 
 /// A cell with little room that is not closed.
@@ -42,8 +55,11 @@ struct Tight {
     beside: [(usize, f64); 6],
 }
 
-/// Where solids leave less room than this, particles are too few to tell; the neighbours do.
-const LEAST_ROOM: f64 = 0.6;
+/// Where solids leave less room than this, particles are too few to tell whether there is liquid; the neighbours do.
+const ENOUGH_ROOM: f64 = 0.6;
+
+/// Where they leave less than this, particles tell nothing at all.
+const LEAST_ROOM: f64 = 0.25;
 
 /// How many cells deep neighbours tell their neighbours.
 const TELLING: usize = 4;
@@ -61,6 +77,7 @@ impl Surface {
             filled: CellField::new(grid, 0.0),
             near: vec![false; grid.cells()],
             room: CellField::new(grid, 1.0),
+            offset: Vec::new(),
             tight: Vec::new(),
             parts,
             open_parts: Vec::new(),
@@ -70,6 +87,18 @@ impl Surface {
     /// How open a part of a cell is.
     pub fn open_part(&self, cell: usize, part: usize) -> f64 {
         self.open_parts.get(cell * self.parts.iter().product::<usize>() + part).map_or(1.0, |&open| f64::from(open))
+    }
+
+    /// Whether solids leave a cell so little room that its neighbours tell where the surface is.
+    pub fn is_tight(&self, cell: usize) -> bool {
+        self.room.data[cell] < ENOUGH_ROOM
+    }
+
+    /// What the particles tell of a cell; nothing if there is too little room.
+    pub fn told(&self, cell: usize) -> Option<Told> {
+        let room = self.room.data[cell];
+        let offset = self.offset.get(cell).map_or(DVec3::ZERO, |&offset| Vec3::from(offset).as_dvec3());
+        (room >= LEAST_ROOM).then(|| Told { density: self.density.data[cell], room, offset })
     }
 
     /// The solids have moved: how much room do they leave?
@@ -88,34 +117,41 @@ impl Surface {
                 .collect::<Vec<_>>()
         });
         let whole: f64 = taps.iter().map(|taps| taps.iter().map(|(_, weight)| weight).sum::<f64>()).product();
-        for_each_row(&mut self.room.data, dims, |j, k, row| {
-            for (i, room) in row.iter_mut().enumerate() {
-                let at = [i, j, k];
-                // Nothing of the solids is within reach.
-                if distance[at] > 2.5 {
-                    *room = 1.0;
-                    continue;
-                }
-                // Beyond the sides it goes on as at the sides, as the particles' weights do.
-                let place = |a: usize, shift: i32| {
-                    let last = (dims[a] * parts[a]) as i32 - 1;
-                    ((at[a] * parts[a]) as i32 + shift).clamp(0, last) as usize
-                };
-                let mut sum = 0.0;
-                for &(c, wz) in &taps[2] {
-                    for &(b, wy) in &taps[1] {
-                        for &(a, wx) in &taps[0] {
-                            let p = [place(0, a), place(1, b), place(2, c)];
-                            let cell = grid.cell([p[0] / parts[0], p[1] / parts[1], p[2] / parts[2]]);
-                            let part = p[0] % parts[0] + parts[0] * (p[1] % parts[1] + parts[1] * (p[2] % parts[2]));
-                            sum += wx * wy * wz * f64::from(open[cell * parts.iter().product::<usize>() + part]);
-                        }
+        let part_size = DVec3::from(parts.map(|n| 1.0 / n as f64));
+        self.offset.resize(grid.cells(), [0.0; 3]);
+        let of_cell = |(c, (room, offset)): (usize, (&mut f64, &mut [f32; 3]))| {
+            let at = grid.cell_at(c);
+            // Nothing of the solids is within reach.
+            (*room, *offset) = (1.0, [0.0; 3]);
+            if distance[at] > 2.5 {
+                return;
+            }
+            // Beyond the sides it goes on as at the sides, as the particles' weights do.
+            let place = |a: usize, shift: i32| {
+                let last = (dims[a] * parts[a]) as i32 - 1;
+                ((at[a] * parts[a]) as i32 + shift).clamp(0, last) as usize
+            };
+            let (mut sum, mut moment) = (0.0, DVec3::ZERO);
+            for &(c, wz) in &taps[2] {
+                for &(b, wy) in &taps[1] {
+                    for &(a, wx) in &taps[0] {
+                        let p = [place(0, a), place(1, b), place(2, c)];
+                        let cell = grid.cell([p[0] / parts[0], p[1] / parts[1], p[2] / parts[2]]);
+                        let part = p[0] % parts[0] + parts[0] * (p[1] % parts[1] + parts[1] * (p[2] % parts[2]));
+                        let open = f64::from(open[cell * parts.iter().product::<usize>() + part]);
+                        let weight = wx * wy * wz * open;
+                        sum += weight;
+                        moment += weight * DVec3::new(f64::from(a), f64::from(b), f64::from(c));
                     }
                 }
-                *room = sum / whole;
             }
-        });
-        let room = &self.room.data;
+            *room = sum / whole;
+            if sum > 0.0 {
+                *offset = ((moment / sum + 0.5) * part_size - 0.5).as_vec3().to_array();
+            }
+        };
+        let cells = self.room.data.par_iter_mut().zip(&mut self.offset);
+        cells.enumerate().with_min_len(256).for_each(of_cell);
         let tight = |cell: usize| {
             let at = grid.cell_at(cell);
             let mut beside = [(cell, 0.0); 6];
@@ -132,7 +168,8 @@ impl Surface {
             }
             beside.iter().any(|(_, open)| *open > 0.0).then_some(Tight { cell, beside })
         };
-        let is_tight = |c: &usize| room[*c] < LEAST_ROOM;
+        let room = &self.room.data;
+        let is_tight = |c: &usize| room[*c] < ENOUGH_ROOM;
         self.tight = (0..grid.cells()).into_par_iter().filter(is_tight).filter_map(tight).collect();
     }
 
@@ -142,20 +179,24 @@ impl Surface {
             let shares = self.filled.data.par_iter().zip(&self.room.data);
             let densities = self.density.data.par_iter_mut().zip(shares);
             densities.for_each(|(density, (filled, room))| *density = filled / room.max(LEAST_ROOM));
-            self.ask_neighbours();
         } else {
             self.density.data.copy_from_slice(&self.filled.data);
         }
-        distance.data.par_iter_mut().zip(&self.density.data).for_each(|(d, &density)| *d = grid.dx * depth(density));
+        distance.data.copy_from_slice(&self.density.data);
+        self.ask_neighbours(&mut distance.data);
+        for c in self.tight.iter().map(|tight| tight.cell).filter(|&c| self.room.data[c] < LEAST_ROOM) {
+            self.density.data[c] = distance.data[c];
+        }
+        distance.data.par_iter_mut().for_each(|d| *d = grid.dx * depth(*d));
+        flatten(grid, boundary, self, distance);
     }
 
     /// Cells with little room take the mean density of those they are open to, from the free ones inwards.
-    fn ask_neighbours(&mut self) {
+    fn ask_neighbours(&self, density: &mut [f64]) {
         for c in &self.tight {
-            self.density.data[c.cell] = f64::NAN;
+            density[c.cell] = f64::NAN;
         }
         for _ in 0..TELLING {
-            let density = &self.density.data;
             let tell = |c: &Tight| {
                 if !density[c.cell].is_nan() {
                     return None;
@@ -166,11 +207,10 @@ impl Surface {
                 (weight > 0.0).then(|| (c.cell, sum / weight))
             };
             let told: Vec<(usize, f64)> = self.tight.par_iter().filter_map(tell).collect();
-            told.into_iter().for_each(|(c, value)| self.density.data[c] = value);
+            told.into_iter().for_each(|(c, value)| density[c] = value);
         }
-        for c in &self.tight {
-            let density = &mut self.density.data[c.cell];
-            *density = if density.is_nan() { 0.0 } else { *density };
+        for c in self.tight.iter().map(|tight| tight.cell) {
+            density[c] = if density[c].is_nan() { 0.0 } else { density[c] };
         }
     }
 
