@@ -46,10 +46,10 @@ impl IncompleteCholesky {
                 continue;
             }
             let mut pivot = diagonal;
-            for a in 0..3 {
-                let coefficient = self.lower[a][c];
+            for (lower, stride) in self.lower.iter().zip(strides) {
+                let coefficient = lower[c];
                 if coefficient > 0.0 {
-                    let nb = c - strides[a];
+                    let nb = c - stride;
                     pivot -= (coefficient * self.root[nb]).powi(2);
                 }
             }
