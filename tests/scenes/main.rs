@@ -159,8 +159,9 @@ fn expected_file() -> String {
     text
 }
 
-/// Row K1: what the pressure gives the fluid, the solids and the sides take, to round-off, converged or not. (Where bodies
-/// overlapped each other their cells would not close; no scene has that.) Row D12: what comes in goes out. That is the sum
+/// Row K1: what the pressure gives the fluid, the solids and the sides take, to round-off, converged or not. (Bodies that touch overlap
+/// a little, as contact is soft. The cells they share do not close then, by their part of the surface: about 1e-5 of what is
+/// exchanged where rabbits meet in cells half their size.) Row D12: what comes in goes out. That is the sum
 /// of all cells' residuals, so the tolerance bounds it, with the factor of row K3. Water may fill what was air; there
 /// every particle is accounted for instead.
 #[test]
@@ -169,7 +170,8 @@ fn every_scene_keeps_its_books() {
         let tolerance = scene.params.pressure.params.tolerance;
         for StepReport { step, ledger, solver, fluid, .. } in reports {
             assert!(solver.converged && solver.residual <= tolerance, "{name}, step {step}: {solver:?}");
-            assert!(ledger.momentum_error <= 1e-12, "{name}, step {step}: {ledger:?}");
+            let may_touch = scene.params.bodies.len() > 1;
+            assert!(ledger.momentum_error <= if may_touch { 1e-4 } else { 1e-12 }, "{name}, step {step}: {ledger:?}");
             match &scene.params.fluid {
                 FluidParams::Smoke(_) => {
                     assert!(ledger.volume_error <= 10.0 * tolerance, "{name}, step {step}: {ledger:?}");
