@@ -4,6 +4,7 @@
 mod support;
 
 mod adjointness;
+mod coupled_step;
 mod determinism;
 mod symmetry;
 mod water;
