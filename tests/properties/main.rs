@@ -6,5 +6,6 @@ mod support;
 mod adjointness;
 mod coupled_step;
 mod determinism;
+mod solvers;
 mod symmetry;
 mod water;
