@@ -9,6 +9,7 @@ mod cut_cells;
 mod dam_break;
 mod floating;
 mod flow_rates;
+mod heave;
 mod hydrostatics;
 mod leaks;
 mod redistance;
