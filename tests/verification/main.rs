@@ -7,6 +7,7 @@ mod advection;
 mod bubbles;
 mod cut_cells;
 mod dam_break;
+mod density_sweep;
 mod floating;
 mod flow_rates;
 mod heave;
