@@ -8,6 +8,7 @@ mod mesh_files;
 mod pages;
 mod reproduce;
 mod rigid;
+mod rigid_breakdown;
 mod run_directory;
 mod scene_files;
 mod signals;

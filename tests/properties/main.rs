@@ -4,6 +4,8 @@
 mod support;
 
 mod adjointness;
+mod coupled_step;
 mod determinism;
+mod solvers;
 mod symmetry;
 mod water;

@@ -164,9 +164,7 @@ pub enum StepError {
         quantity: &'static str,
     },
     /// The CFL limit asks for steps shorter than `min_dt`.
-    #[error(
-        "step {step}: the time step fell to {dt:.3e} s (limit {limit:.3e} s) at speed {speed:.3e} m/s in cell {cell:?}"
-    )]
+    #[error("step {step}: the time step fell to {dt:.3e} s (limit {limit:.3e} s) at speed {speed:.3e} m/s {place}")]
     TimeStepCollapse {
         /// Step number.
         step: u64,
@@ -176,9 +174,30 @@ pub enum StepError {
         limit: f64,
         /// Fastest speed, m/s.
         speed: f64,
-        /// Where.
-        cell: [usize; 3],
+        /// What is that fast.
+        place: Fastest,
     },
+}
+
+/// What limits the time step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fastest {
+    /// Fluid, in this cell.
+    Cell([usize; 3]),
+    /// The solid of this name.
+    Solid(String),
+    /// What sources let in.
+    Source,
+}
+
+impl std::fmt::Display for Fastest {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Self::Cell(cell) => write!(f, "in cell {cell:?}"),
+            Self::Solid(name) => write!(f, "of solid {name:?}"),
+            Self::Source => write!(f, "of a source"),
+        }
+    }
 }
 
 impl World {
@@ -311,7 +330,7 @@ impl World {
     /// The longest step within the CFL limit that divides the rest of the frame evenly.
     fn choose_dt(&self) -> Result<f64, StepError> {
         let time = &self.params.time;
-        let (speed, cell) = self.fastest();
+        let (speed, place) = self.fastest();
         let way = time.cfl * self.params.grid.dx;
         // What falls freely crosses u Δt + ½ g Δt².
         let fall = self.params.fluid.free_fall();
@@ -323,7 +342,7 @@ impl World {
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);
         if dt < time.min_dt && limit < time.min_dt {
             let step = self.state.step + 1;
-            return Err(StepError::TimeStepCollapse { step, dt, limit: time.min_dt, speed, cell });
+            return Err(StepError::TimeStepCollapse { step, dt, limit: time.min_dt, speed, place });
         }
         Ok(dt)
     }
@@ -464,11 +483,14 @@ impl World {
         Ok(report::build(self, dt, coupled, events))
     }
 
-    /// The largest velocity component, m/s, of fluid, sources and scripted solids, and where it is.
-    fn fastest(&self) -> (f64, [usize; 3]) {
+    /// The largest velocity component, m/s, of fluid, sources and solids, and what has it.
+    fn fastest(&self) -> (f64, Fastest) {
         let Self { params, state, .. } = self;
-        let solids = self.immersed.speed(state.time, params.time.max_dt.min(1.0 / params.time.fps));
-        let mut found = (solids.max(self.fluid.source_speed()), [0; 3]);
+        let mut found = (self.fluid.source_speed(), Fastest::Source);
+        let solid = self.immersed.fastest(state.time, params.time.max_dt.min(1.0 / params.time.fps));
+        if let Some((speed, name)) = solid.filter(|(speed, _)| *speed > found.0) {
+            found = (speed, Fastest::Solid(name.to_owned()));
+        }
         if let Some(water) = state.fluid.water() {
             // What moves are the particles; a face may be faster, where a solid leaves it open by a slit.
             let Particles { position, velocity, .. } = &water.particles;
@@ -477,7 +499,8 @@ impl World {
             if fastest > found.0 {
                 let index = velocity.iter().position(|v| speed(v) == fastest).unwrap_or(0);
                 let grid = &params.grid;
-                found = (fastest, grid.cell_at(grid.cell_around((position[index] - grid.origin) / grid.dx)));
+                let cell = grid.cell_at(grid.cell_around((position[index] - grid.origin) / grid.dx));
+                found = (fastest, Fastest::Cell(cell));
             }
             return found;
         }
@@ -486,7 +509,7 @@ impl World {
             let speed = data.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max);
             if speed > found.0 {
                 let index = data.iter().position(|u| u.abs() == speed).unwrap_or(0);
-                found = (speed, unravel(params.grid.face_dims(axis), index));
+                found = (speed, Fastest::Cell(unravel(params.grid.face_dims(axis), index)));
             }
         }
         found

@@ -24,12 +24,13 @@ const TURN: f64 = 0.2;
 /// A linear system of the coupled problem, with fluid of density 1 at rest in cells of size 1, and bodies that begin to rise.
 pub struct System {
     /// Conductances between cells.
-    faces: FaceField,
+    pub faces: FaceField,
     /// Ties to the open.
-    extra: CellField,
+    pub extra: CellField,
     /// What the bodies add.
-    terms: SolidTerms,
-    rhs: Vec<f64>,
+    pub terms: SolidTerms,
+    /// Volume that the bodies push into each cell, in units of dx², m/s.
+    pub rhs: Vec<f64>,
 }
 
 /// What a solver did.

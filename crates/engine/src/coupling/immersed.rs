@@ -64,6 +64,8 @@ pub(super) struct Body {
     previous: Pose,
     pose: Pose,
     velocity: RigidVelocity,
+    /// False once it has left the domain.
+    is_there: bool,
     cut: BodyCut,
     /// Of a body that meets the fluid at faces.
     voxels: Option<Voxels>,
@@ -135,7 +137,7 @@ impl Immersed {
             .map(|(n, body)| (&body.name, &body.shape, Drive::Free(n), place(n), body.interface));
         let bodies = scripted.chain(free).map(|(name, shape, drive, place, interface)| {
             let surface = shape.surface(MAX_EDGE * grid.dx);
-            let Place { pose, velocity, .. } = place;
+            let Place { pose, velocity, is_there } = place;
             Body {
                 name: name.clone(),
                 distance: match shape {
@@ -159,6 +161,7 @@ impl Immersed {
                 previous: pose,
                 pose,
                 velocity,
+                is_there,
                 drive,
             }
         });
@@ -169,8 +172,8 @@ impl Immersed {
     pub fn place(&mut self, place: impl Fn(usize) -> Place) {
         for body in &mut self.bodies {
             if let Drive::Free(n) = body.drive {
-                let Place { pose, velocity, .. } = place(n);
-                (body.pose, body.velocity) = (pose, velocity);
+                let Place { pose, velocity, is_there } = place(n);
+                (body.pose, body.velocity, body.is_there) = (pose, velocity, is_there);
             }
         }
     }
@@ -180,7 +183,7 @@ impl Immersed {
     pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64, place: impl Fn(usize) -> Place) -> bool {
         let mut moved = false;
         for body in self.bodies.iter_mut().filter(|body| !body.drive.is_static()) {
-            let is_there = match &body.drive {
+            body.is_there = match &body.drive {
                 Drive::Scripted(motion) => {
                     // The velocity that will take it on from there: what the fluid has to follow in the next step.
                     body.velocity = motion.velocity(time + dt, dt);
@@ -195,17 +198,19 @@ impl Immersed {
                     is_there
                 }
             };
-            body.cut = if is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
+            body.cut = if body.is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
             if let Some(voxels) = &mut body.voxels {
-                *voxels = if is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };
+                *voxels =
+                    if body.is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };
             }
             moved = true;
         }
         moved
     }
 
-    /// Fastest point of any body over the step from `time` to `time + dt`, m/s (an upper bound).
-    pub fn speed(&self, time: f64, dt: f64) -> f64 {
+    /// Speed of the fastest point of any body over the step from `time` to `time + dt`, m/s (an upper bound), and the name of that
+    /// body; those that have left the domain do not count.
+    pub fn fastest(&self, time: f64, dt: f64) -> Option<(f64, &str)> {
         let speed = |body: &Body| {
             let velocity = match &body.drive {
                 Drive::Scripted(motion) if motion.is_static() => return 0.0,
@@ -214,7 +219,8 @@ impl Immersed {
             };
             velocity.linear.length() + velocity.angular.length() * body.radius
         };
-        self.bodies.iter().map(speed).fold(0.0, f64::max)
+        let there = self.bodies.iter().filter(|body| body.is_there);
+        there.map(|body| (speed(body), &body.name[..])).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
     /// The bodies that are moved by forces, with their numbers.
@@ -227,7 +233,8 @@ impl Immersed {
 
     /// The step from `time` to `time + dt` as the fluid sees it.
     pub fn step<'a>(&self, grid: &'a Grid, boundary: &'a Boundary, time: f64, dt: f64) -> Step<'a> {
-        Step { grid, boundary, time, dt, solid_reach: self.speed(time, dt) * dt / grid.dx }
+        let solid_reach = self.fastest(time, dt).map_or(0.0, |(speed, _)| speed) * dt / grid.dx;
+        Step { grid, boundary, time, dt, solid_reach }
     }
 
     /// Where a particle that the flow takes from one point to another over the step ends, m: not inside any body, and

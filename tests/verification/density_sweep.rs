@@ -1,0 +1,140 @@
+//! Rows C10 and K4: bodies of any density for many steps, and the energy of a body that is thrown.
+
+use crate::support::still_air;
+use bathtub_engine::fluid::boundary::Wall;
+use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::grid::Axis;
+use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::world::{TimeParams, World, WorldParams};
+use glam::{DQuat, DVec3};
+
+const G: f64 = 9.81;
+const RHO: f64 = 1000.0;
+const RADIUS: f64 = 4.0 / 64.0;
+
+/// Added mass of a ball in a box of four times its radius, in units of what it displaces.
+const ADDED: f64 = 0.622820;
+
+/// A ball with a radius of 4 cells in a closed box of cells of 1/64 m, 16 wide and `height` high, full of fluid.
+fn ball(height: usize, ratio: f64, velocity: DVec3, interface: Interface) -> WorldParams {
+    let mut params = still_air([16, height, 16], 1.0 / 64.0);
+    let smoke = params.fluid.smoke();
+    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
+    params.bodies = vec![RigidBody {
+        name: "ball".into(),
+        shape: Shape::Sphere { radius: RADIUS },
+        mass: Mass::Density(RHO * ratio),
+        interface,
+        pose: Pose { position: DVec3::splat(2.0 * RADIUS), rotation: DQuat::IDENTITY },
+        velocity,
+        spin: DVec3::ZERO,
+        friction: 0.5,
+        restitution: 0.0,
+    }];
+    params.time = TimeParams { fps: 20.0, cfl: 2.0, max_dt: 0.05, min_dt: 1e-12 };
+    params.pressure.params.tolerance = 1e-6;
+    params
+}
+
+/// First acceleration from rest, in units of g, as in row C1.
+fn first_acceleration(ratio: f64, interface: Interface) -> f64 {
+    let report = World::new(ball(16, ratio, DVec3::ZERO, interface)).unwrap().step().unwrap();
+    report.bodies[0].velocity.y / (report.dt * G)
+}
+
+/// A shaft with an open top, so high that nothing gets there in 50 steps of two cells.
+const SHAFT: usize = 112;
+
+/// Most iterations and highest speed, m/s, in 50 steps of two cells.
+fn fifty_steps(ratio: f64, interface: Interface) -> (usize, f64) {
+    let mut params = ball(SHAFT, ratio, DVec3::new(0.3, 0.2, -0.1), interface);
+    params.walls[Axis::Y.index()][1] = Wall::Open;
+    let mut world = World::new(params).unwrap();
+    let (mut iterations, mut speed) = (0, 0.0f64);
+    for _ in 0..50 {
+        let report = world.step().unwrap();
+        let body = &report.bodies[0];
+        assert!(report.solver.converged && body.velocity.is_finite() && body.position.is_finite());
+        iterations = iterations.max(report.solver.iterations);
+        speed = speed.max(body.velocity.length());
+    }
+    (iterations, speed)
+}
+
+/// Row C10. No ball is faster than one that rises all the way with the first acceleration of a weightless one. Stairs have more
+/// added mass than the ball, C' for C: row C1 grants (0.1 + C)/(0.1 + C') = 1 − 0.32, and so (M + C)/(M + C') at any density.
+#[test]
+fn bodies_of_any_density_are_stable() {
+    let stairs = (0.1 + ADDED) / (1.0 - 0.32) - 0.1;
+    let fastest = (2.0 * G / ADDED * SHAFT as f64 / 64.0).sqrt();
+    let mut wrong = false;
+    for interface in [Interface::CutCells, Interface::Faces] {
+        let (usual, _) = fifty_steps(1.0, interface);
+        for ratio in [1e-6, 1e-3, 1e-2, 0.1, 10.0, 1e2, 1e3, 1e4, 1e6] {
+            let tolerance = match interface {
+                Interface::CutCells => 0.04,
+                // And what the solve leaves.
+                Interface::Faces => 1.0 - (ratio + ADDED) / (ratio + stairs) + 1e-5,
+            };
+            let (found, expected) = (first_acceleration(ratio, interface), (1.0 - ratio) / (ratio + ADDED));
+            let off = found / expected - 1.0;
+            let (iterations, speed) = fifty_steps(ratio, interface);
+            println!(
+                "{interface:?} {ratio:.0e}: {:+.3} % ({:.3}), {iterations} iterations ({usual}), {speed:.2} m/s",
+                100.0 * off,
+                100.0 * tolerance
+            );
+            wrong |= off.abs() > tolerance || iterations > 2 * usual || speed.is_nan() || speed > fastest;
+        }
+    }
+    assert!(!wrong, "see above; {fastest:.2} m/s is the limit");
+}
+
+/// Row K4 with face constraints and without weight: 100 steps of a ball thrown through fluid at rest never gain energy.
+#[test]
+fn a_thrown_body_gains_no_energy() {
+    for ratio in [0.2, 2.0] {
+        let mut params = ball(16, ratio, DVec3::new(0.5, 0.3, 0.2), Interface::Faces);
+        params.fluid.smoke().gravity = DVec3::ZERO;
+        params.time = TimeParams { fps: 1000.0, cfl: 2.0, max_dt: 0.001, min_dt: 1e-12 };
+        let mass = RHO * ratio * 4.0 / 3.0 * std::f64::consts::PI * RADIUS.powi(3);
+        let inertia = 0.4 * mass * RADIUS * RADIUS;
+        let mut world = World::new(params).unwrap();
+        let mut energies = Vec::new();
+        for _ in 0..100 {
+            let report = world.step().unwrap();
+            let body = &report.bodies[0];
+            let moving = mass * body.velocity.length_squared() + inertia * body.angular_velocity.length_squared();
+            energies.push(report.fluid.kinetic + 0.5 * moving);
+        }
+        // The first step shares the ball's momentum with fluid that was at rest: count from there.
+        let highest = energies.iter().copied().fold(0.0, f64::max);
+        println!("{ratio}: {:+.1e}, at the end {:.3}", highest / energies[0] - 1.0, energies[99] / energies[0]);
+        assert!(highest <= 1.001 * energies[0], "{ratio}: {highest} J from {} J", energies[0]);
+    }
+}
+
+/// The same box with all walls closed, where pressure is known up to a constant: every solve converges, and in few iterations.
+#[test]
+fn bodies_of_any_density_in_closed_boxes_cost_few_iterations() {
+    let mut wrong = false;
+    for interface in [Interface::CutCells, Interface::Faces] {
+        for ratio in [1e-3, 0.1, 1.0, 10.0, 1e2] {
+            let mut world = World::new(ball(16, ratio, DVec3::new(0.3, 0.2, -0.1), interface)).unwrap();
+            let mut most = 0;
+            for _ in 0..30 {
+                match world.step() {
+                    Ok(report) => most = most.max(report.solver.iterations),
+                    Err(error) => {
+                        println!("{interface:?} {ratio:.0e}: {error}");
+                        most = usize::MAX;
+                        break;
+                    }
+                }
+            }
+            println!("{interface:?} {ratio:.0e}: at most {most} iterations");
+            wrong |= most > 16;
+        }
+    }
+    assert!(!wrong, "more than 16 iterations, see above");
+}
