@@ -267,7 +267,10 @@ impl Water {
         if let Transfer::Flip { .. } = self.params.transfer {
             self.change.clone_from(next_velocity);
         }
-        continue_to_rim(grid, boundary, &next.distance, next_velocity);
+        // In free flight nothing falls through the rim, and it costs spin.
+        if self.gain(step) != DVec3::ZERO {
+            continue_to_rim(grid, boundary, &next.distance, next_velocity);
+        }
         clock.lap("gather velocity");
     }
 
