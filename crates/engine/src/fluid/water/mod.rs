@@ -268,7 +268,7 @@ impl Water {
             self.change.clone_from(next_velocity);
         }
         // In free flight nothing falls through the rim, and it costs spin.
-        if self.gain(step) != DVec3::ZERO {
+        if self.params.bubbles == Bubbles::Off && self.gain(step) != DVec3::ZERO {
             continue_to_rim(grid, boundary, &next.distance, next_velocity);
         }
         clock.lap("gather velocity");
@@ -318,8 +318,10 @@ impl Water {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
         transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.filled);
         self.surface.find(grid, boundary, &mut state.distance);
-        if self.params.bubbles != Bubbles::Off {
-            bubbles::snap(grid, &mut state.distance);
+        // The sides of small bubbles are no planes.
+        match self.params.bubbles {
+            Bubbles::Off => self.surface.flatten(grid, boundary, &mut state.distance),
+            _ => bubbles::snap(grid, &mut state.distance),
         }
     }
 

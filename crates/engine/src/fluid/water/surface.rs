@@ -188,6 +188,10 @@ impl Surface {
             self.density.data[c] = distance.data[c];
         }
         distance.data.par_iter_mut().for_each(|d| *d = grid.dx * depth(*d));
+    }
+
+    /// Lay planes through the surface, where it is even.
+    pub fn flatten(&self, grid: &Grid, boundary: &Boundary, distance: &mut CellField) {
         flatten(grid, boundary, self, distance);
     }
 
