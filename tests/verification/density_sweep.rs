@@ -115,6 +115,7 @@ fn a_thrown_body_gains_no_energy() {
 }
 
 /// The same box with all walls closed, where pressure is known up to a constant: every solve converges, and in few iterations.
+/// Not so beyond these densities: at 10⁴ a solve takes up to 29 iterations, at 10⁶ (faces) and 10⁻⁶ (cut cells) it stops with an error.
 #[test]
 fn bodies_of_any_density_in_closed_boxes_cost_few_iterations() {
     let mut wrong = false;
