@@ -71,8 +71,6 @@ impl Constraints {
         faces: &mut FaceField<f64>,
         extra: &mut CellField<f64>,
     ) {
-        let mut diagonal = vec![0.0; laplacian.len()];
-        laplacian.diagonal(&mut diagonal);
         self.faces.clear();
         for face in &terms.constrained {
             let (axis, a) = (face.axis, face.axis.index());
@@ -81,7 +79,7 @@ impl Constraints {
                 let mut at = at;
                 at[a] = if is_above { at[a] } else { at[a].checked_sub(1)? };
                 let index = at[0] + extra.dims[0] * (at[1] + extra.dims[1] * at[2]);
-                (at[a] < extra.dims[a] && diagonal[index] > 0.0).then_some(index as u32)
+                (at[a] < extra.dims[a] && laplacian.is_unknown(index)).then_some(index as u32)
             };
             let cells = [cell(false), cell(true)];
             // A face without fluid has no mass, and its impulse does nothing.

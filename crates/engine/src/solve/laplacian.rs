@@ -20,6 +20,9 @@ use rayon::prelude::*;
 /// Numbers kept per cell of a packed span: x−, x+, y−, y+, z−, z+ and the diagonal.
 const PACK: usize = 7;
 
+/// Packed spans of fewer cells are not vectorised.
+const SHORT: usize = 16;
+
 /// The pressure operator L.
 #[derive(Clone, Debug, Default)]
 pub struct Laplacian {
@@ -98,25 +101,19 @@ impl Laplacian {
         });
     }
 
-    /// Diagonal of every cell; zero means that the cell is no unknown.
-    pub fn diagonal(&self, out: &mut [f64]) {
+    /// Whether a cell is an unknown.
+    pub fn is_unknown(&self, cell: usize) -> bool {
         let [nx, ny, _] = self.dims;
-        out.par_chunks_mut(nx * ny).zip(&self.planes).for_each(|(out, plane)| {
-            for (j, row) in out.chunks_exact_mut(nx).enumerate() {
-                for span in plane.row(j) {
-                    let out = &mut row[span.start as usize..span.end as usize];
-                    match span.kind {
-                        Kind::Uniform(u) => {
-                            let [first, inner, last] = u.diagonals();
-                            out.fill(inner);
-                            out[0] = first;
-                            out[out.len() - 1] = last;
-                        }
-                        Kind::Packed(_) => out.copy_from_slice(packed(plane, span)[6]),
-                    }
-                }
+        let (i, j, plane) = (cell % nx, cell / nx % ny, &self.planes[cell / (nx * ny)]);
+        // What is laid on a span comes after it.
+        let holds = |span: &&Span<Uniform>| (span.start as usize..span.end as usize).contains(&i);
+        plane.row(j).iter().rfind(holds).is_some_and(|span| match span.kind {
+            Kind::Uniform(u) => !u.is_void(),
+            Kind::Packed(offset) => {
+                let (start, end) = (span.start as usize, span.end as usize);
+                plane.packed[offset + (PACK - 1) * (end - start) + i - start] > 0.0
             }
-        });
+        })
     }
 
     /// Set `v` to zero where there is no unknown.
@@ -170,10 +167,14 @@ impl Laplacian {
         for span in plane.row(j) {
             let (s, e) = (span.start as usize, span.end as usize);
             let beyond = [if s > 0 { own[s - 1] } else { 0.0 }, if e < nx { own[e] } else { 0.0 }];
-            let sides = sides.map(|row| &row[s..e]);
+            let [a, b, c, d] = sides;
+            let sides = [&a[s..e], &b[s..e], &c[s..e], &d[s..e]];
             match span.kind {
                 Kind::Uniform(u) if u.is_void() => out[s..e].fill(0.0),
                 Kind::Uniform(u) => uniform_product(&u, &own[s..e], beyond, sides, &mut out[s..e]),
+                Kind::Packed(offset) if e - s < SHORT => {
+                    short_product(&plane.packed[offset..][..PACK * (e - s)], &own[s..e], beyond, sides, &mut out[s..e]);
+                }
                 Kind::Packed(_) => packed_product(&packed(plane, span), &own[s..e], beyond, sides, &mut out[s..e]),
             }
         }
@@ -395,6 +396,18 @@ fn packed_product(c: &[&[f64]; PACK], own: &[f64], beyond: [f64; 2], sides: [&[f
     }
     if n > 1 {
         out[n - 1] = cell(n - 1, own[n - 2], beyond[1]);
+    }
+}
+
+/// A packed span of few cells, as around bodies: no vectors, and nothing to prepare for them.
+fn short_product(c: &[f64], own: &[f64], beyond: [f64; 2], [s0, s1, s2, s3]: [&[f64]; 4], out: &mut [f64]) {
+    let n = out.len();
+    for i in 0..n {
+        let c = |f: usize| c[f * n + i];
+        let (left, right) =
+            (if i > 0 { own[i - 1] } else { beyond[0] }, if i + 1 < n { own[i + 1] } else { beyond[1] });
+        let around = c(2) * s0[i] + c(3) * s1[i] + c(4) * s2[i] + c(5) * s3[i];
+        out[i] = c(6) * own[i] - c(0) * left - c(1) * right - around;
     }
 }
 

@@ -376,15 +376,18 @@ fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<
             run.tied |= tied;
         }
     };
-    for span in plane.row(j) {
+    for (cells, span) in plane.pieces(j) {
         let (start, end) = (span.start as usize, span.end as usize);
         match span.kind {
             Kind::Uniform(u) if u.x > 0.0 || u.is_void() => {
-                let tied = u.extra.iter().any(|&d| d > 0.0);
-                visit(&mut open, start, end, u.ends[0] > 0.0, !u.is_void(), tied);
+                let (is_first, is_last) = (cells.start == start, cells.end == end);
+                let is_inner = cells.len() > usize::from(is_first) + usize::from(is_last);
+                let tied = [is_first, is_inner, is_last].into_iter().zip(u.extra).any(|(has, d)| has && d > 0.0);
+                let joined = if is_first { u.ends[0] } else { u.x } > 0.0;
+                visit(&mut open, cells.start, cells.end, joined, !u.is_void(), tied);
             }
             Kind::Uniform(u) => {
-                for i in start..end {
+                for i in cells {
                     let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
                     visit(&mut open, i, i + 1, i == start && u.ends[0] > 0.0, true, u.extra[place] > 0.0);
                 }
@@ -403,8 +406,8 @@ fn find_runs(plane: &Plane<Uniform, f64>, j: usize, base: usize, runs: &mut Vec<
 
 /// Whether any of the cells `start..end` of row j has an open face on `side`.
 fn open_between(plane: &Plane<Uniform, f64>, j: usize, start: usize, end: usize, side: usize) -> bool {
-    plane.row(j).iter().any(|span| {
-        let (s, e) = (start.max(span.start as usize), end.min(span.end as usize));
+    plane.pieces(j).any(|(cells, span)| {
+        let (s, e) = (start.max(cells.start), end.min(cells.end));
         s < e
             && match span.kind {
                 Kind::Uniform(u) => u.sides[side] > 0.0,

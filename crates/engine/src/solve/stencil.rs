@@ -3,12 +3,15 @@
 //! The network couples neighbouring cells by conductances a_f ≥ 0 and ties cells to zero by d_c ≥ 0. Far from
 //! obstacles these are the same in cell after cell, so a row of cells (along x) is cut into *spans*: a uniform span
 //! keeps a handful of numbers, a packed span keeps the numbers of every cell, one slice per number. A sweep
-//! over a uniform span reads no coefficients at all, which is most of what makes the solver fast.
+//! over a uniform span reads no coefficients at all, which is most of what makes the solver fast. Where a few cells differ, as at
+//! the surface of a body, the uniform span goes on beneath them and short spans are *laid on it*: loops that write each cell anew
+//! simply do them afterwards.
 //!
 //! Axes of one cell are squeezed out first: an nx × ny × 1 grid and an nx × 1 × ny grid are the same memory, and only
 //! the second has planes to share among threads.
 
 use crate::grid::{CellField, FaceField};
+use std::ops::Range;
 
 /// Borrowed conductances of one grid. Faces on the outside of the grid are never read.
 #[derive(Clone, Copy)]
@@ -138,10 +141,39 @@ impl<U, T> Default for Plane<U, T> {
 }
 
 impl<U, T> Plane<U, T> {
-    /// Spans of row j, in order; together they cover the row.
+    /// Spans of row j; together they cover the row. Those laid on a uniform span follow it and take the place of its cells.
     #[inline]
     pub fn row(&self, j: usize) -> &[Span<U>] {
         &self.spans[self.starts[j] as usize..self.starts[j + 1] as usize]
+    }
+
+    /// Cells of row j in order, piece by piece, with the span that tells their coefficients.
+    pub fn pieces(&self, j: usize) -> impl Iterator<Item = (Range<usize>, &Span<U>)> {
+        let mut spans = self.row(j).iter().peekable();
+        let mut beneath: Option<&Span<U>> = None;
+        let mut next = 0;
+        std::iter::from_fn(move || {
+            loop {
+                let start = next;
+                let (end, from) = match (beneath, spans.peek()) {
+                    (Some(base), Some(on)) if on.start < base.end => {
+                        if start < on.start {
+                            (on.start, base)
+                        } else {
+                            let on = spans.next()?;
+                            (on.end, on)
+                        }
+                    }
+                    (Some(base), _) if start < base.end => (base.end, base),
+                    _ => {
+                        beneath = Some(spans.next()?);
+                        continue;
+                    }
+                };
+                next = end;
+                return Some((start as usize..end as usize, from));
+            }
+        })
     }
 
     /// Forget everything, keep the memory.
@@ -162,29 +194,133 @@ impl<U, T> Plane<U, T> {
 /// Cells looked at together when a row is cut into spans.
 const BLOCK: usize = 16;
 
-/// Cut a row into spans: `visit(start, end, coefficients)` with `None` where they vary.
+/// Cells `start..end` of a row and their coefficients, `None` where they vary.
+type Stretch = (usize, usize, Option<Uniform>);
+
+/// Cut a row into spans: `visit(start, end, coefficients)` with `None` where they vary. What is laid on a span follows it.
 pub(super) fn cut(row: &Row, mut visit: impl FnMut(usize, usize, Option<Uniform>)) {
+    let blocks = stretches(row);
+    if let [(start, end, kind @ Some(_))] = blocks[..] {
+        return visit(start, end, kind);
+    }
+    let (mut spans, mut laid): (Vec<Stretch>, Vec<Stretch>) = (Vec::with_capacity(blocks.len()), Vec::new());
+    for (n, &(start, end, kind)) in blocks.iter().enumerate() {
+        let kind = kind.or_else(|| {
+            let beside = [blocks.get(n.wrapping_sub(1)), blocks.get(n + 1)];
+            lay(row, start, end, beside.into_iter().flatten().filter_map(|block| block.2), &mut laid)
+        });
+        match (spans.last_mut(), kind) {
+            (Some((_, last, Some(a))), Some(b)) if joins(a, &b) => {
+                *last = end;
+                (a.ends[1], a.extra[2]) = (b.ends[1], b.extra[2]);
+            }
+            _ => spans.push((start, end, kind)),
+        }
+    }
+    let mut laid = laid.into_iter().peekable();
+    for (start, end, kind) in spans {
+        visit(start, end, kind);
+        while let Some((start, end, kind)) = laid.next_if(|on| on.0 < end) {
+            visit(start, end, kind);
+        }
+    }
+}
+
+/// The row by blocks; those that are uniform, or are not, and follow each other are one stretch.
+fn stretches(row: &Row) -> Vec<Stretch> {
     let n = row.extra.len();
-    let mut open: Option<(usize, Option<Uniform>)> = None;
+    let mut stretches: Vec<Stretch> = Vec::new();
     for start in (0..n).step_by(BLOCK) {
         let end = (start + BLOCK).min(n);
         let block = uniform(row, start, end);
-        open = match (open, block) {
-            (Some((from, None)), None) => Some((from, None)),
-            (Some((from, Some(a))), Some(b)) if joins(&a, &b) => {
-                let extra = [a.extra[0], a.extra[1], b.extra[2]];
-                Some((from, Some(Uniform { ends: [a.ends[0], b.ends[1]], extra, ..a })))
+        match (stretches.last_mut(), block) {
+            (Some((_, last, None)), None) => *last = end,
+            (Some((_, last, Some(a))), Some(b)) if joins(a, &b) => {
+                *last = end;
+                (a.ends[1], a.extra[2]) = (b.ends[1], b.extra[2]);
             }
-            (previous, block) => {
-                if let Some((from, kind)) = previous {
-                    visit(from, start, kind);
-                }
-                Some((start, block))
-            }
-        };
+            _ => stretches.push((start, end, block)),
+        }
     }
-    if let Some((from, kind)) = open {
-        visit(from, n, kind);
+    stretches
+}
+
+/// What a pair of cells is, seen from a uniform span beneath.
+#[derive(Clone, Copy, PartialEq)]
+enum Pair {
+    Alike,
+    Odd,
+    Void,
+}
+
+/// Alike cells between odd ones count as odd up to this many: a span costs more than a few cells.
+const GAP: usize = 4;
+
+/// Cells that are no unknowns are a span of their own from this many on.
+const LEAST_VOID: usize = 8;
+
+/// The uniform span that cells `start..end`, which vary, can be laid on, if most of them are like it; `beside` are the spans around.
+/// The cells that differ go to `laid`.
+fn lay(
+    row: &Row,
+    start: usize,
+    end: usize,
+    mut beside: impl Iterator<Item = Uniform>,
+    laid: &mut Vec<Stretch>,
+) -> Option<Uniform> {
+    if !(end - start).is_multiple_of(2) {
+        return None;
+    }
+    let n = row.extra.len();
+    let of_cell = |i: usize| (row.faces(i)[1], row.sides.map(|s| s[i]), row.extra[i]);
+    let inner = beside.find(|u| u.x > 0.0).map(|u| (u.x, u.sides, u.extra[1]));
+    let inside = || [start + 2, end - 2].into_iter().filter(|&i| i + 1 < end).map(of_cell).find(|inner| inner.0 > 0.0);
+    let (x, sides, tie) = inner.or_else(inside)?;
+    let ends = [if start > 0 { row.x[start] } else { 0.0 }, if end < n { row.x[end] } else { 0.0 }];
+    let base = Uniform { x, ends, sides, extra: [tie; 3] };
+    let [a, b, c, d] = sides;
+    let differs = |i: usize| {
+        let (left, right) = (if i == start { ends[0] } else { x }, if i + 1 == end { ends[1] } else { x });
+        row.faces(i) != [left, right, a, b, c, d] || row.extra[i] != tie
+    };
+    let is_void = |i: usize| row.faces(i) == [0.0; 6] && row.extra[i] == 0.0;
+    let pair = |i: usize| {
+        if !differs(i) && !differs(i + 1) {
+            Pair::Alike
+        } else if is_void(i) && is_void(i + 1) {
+            Pair::Void
+        } else {
+            Pair::Odd
+        }
+    };
+    let mut runs: Vec<(usize, usize, Pair)> = Vec::new();
+    for i in (start..end).step_by(2) {
+        push(&mut runs, (i, i + 2, pair(i)));
+    }
+    let mut merged = Vec::new();
+    for &(from, to, kind) in &runs {
+        let is_short = match kind {
+            Pair::Alike => to - from <= GAP && from > start && to < end,
+            Pair::Odd => false,
+            Pair::Void => to - from < LEAST_VOID,
+        };
+        push(&mut merged, (from, to, if is_short { Pair::Odd } else { kind }));
+    }
+    let odd: usize = merged.iter().filter(|run| run.2 == Pair::Odd).map(|run| run.1 - run.0).sum();
+    if 2 * odd > end - start {
+        return None;
+    }
+    let void = Uniform { x: 0.0, ends: [0.0; 2], sides: [0.0; 4], extra: [0.0; 3] };
+    let on_top = merged.into_iter().filter(|run| run.2 != Pair::Alike);
+    laid.extend(on_top.map(|(from, to, kind)| (from, to, (kind == Pair::Void).then_some(void))));
+    Some(base)
+}
+
+/// Append a run; what is of the same kind is one.
+fn push(runs: &mut Vec<(usize, usize, Pair)>, run: (usize, usize, Pair)) {
+    match runs.last_mut() {
+        Some(last) if last.2 == run.2 => last.1 = run.1,
+        _ => runs.push(run),
     }
 }
 
@@ -221,9 +357,9 @@ fn uniform(row: &Row, start: usize, end: usize) -> Option<Uniform> {
 mod tests {
     use super::*;
 
-    /// Cells 0..40 with one odd face: what is alike on both sides of it stays uniform, in blocks.
+    /// Cells 0..40 with one odd face: the two cells beside it are laid on one uniform span.
     #[test]
-    fn a_row_is_cut_where_coefficients_vary() {
+    fn cells_that_differ_are_laid_on_the_others() {
         let mut x = vec![1.0; 41];
         x[20] = 0.5;
         let side = vec![2.0; 40];
@@ -231,11 +367,31 @@ mod tests {
         let row = Row { x: &x, sides: [&side; 4], extra: &extra };
         let mut spans = Vec::new();
         cut(&row, |start, end, uniform| spans.push((start, end, uniform)));
-        let alike = Uniform { x: 1.0, ends: [0.0, 1.0], sides: [2.0; 4], extra: [0.0; 3] };
-        assert_eq!(
-            spans,
-            [(0, 16, Some(alike)), (16, 32, None), (32, 40, Some(Uniform { ends: [1.0, 0.0], ..alike }))]
-        );
+        let alike = Uniform { x: 1.0, ends: [0.0; 2], sides: [2.0; 4], extra: [0.0; 3] };
+        assert_eq!(spans, [(0, 40, Some(alike)), (18, 22, None)]);
+    }
+
+    /// A body between cells 12 and 30, its surface one cell thick: the cells that it fills are void.
+    #[test]
+    fn a_body_is_laid_on_the_fluid_around_it() {
+        let fill = |at: usize| if (13..30).contains(&at) { 0.0 } else { 1.0 };
+        let x: Vec<f64> = (0..49).map(fill).collect();
+        let mut side: Vec<f64> = (0..48).map(fill).collect();
+        (side[12], side[30]) = (0.25, 0.75);
+        let extra = vec![0.0; 48];
+        let row = Row { x: &x, sides: [&side; 4], extra: &extra };
+        let mut plane = Plane::<Uniform, f64>::default();
+        plane.starts = vec![0];
+        cut(&row, |start, end, uniform| {
+            let kind = uniform.map_or(Kind::Packed(0), Kind::Uniform);
+            plane.spans.push(Span { start: start as u32, end: end as u32, kind });
+        });
+        plane.starts.push(plane.spans.len() as u32);
+        let spans: Vec<(u32, u32)> = plane.spans.iter().map(|span| (span.start, span.end)).collect();
+        assert_eq!(spans, [(0, 48), (12, 14), (14, 28), (28, 32)]);
+        assert!(matches!(plane.spans[2].kind, Kind::Uniform(u) if u.is_void()));
+        let pieces: Vec<(Range<usize>, u32)> = plane.pieces(0).map(|(cells, span)| (cells, span.start)).collect();
+        assert_eq!(pieces, [(0..12, 0), (12..14, 12), (14..28, 14), (28..32, 28), (32..48, 0)]);
     }
 
     /// An open side ties the end of every row to zero: the row stays one span.

@@ -28,7 +28,7 @@
 //! leaves too much of light ones. The whole is symmetric positive definite, like the cycle for L.
 
 use super::super::dense::Cholesky;
-use super::super::low_rank::{Block, LowRank};
+use super::super::low_rank::{self, Block, LowRank};
 use super::super::real::Real;
 use super::columns::{Columns, Felt};
 use super::level::Level;
@@ -267,15 +267,12 @@ impl Bodies {
             return;
         }
         for (pocket, correction) in self.pockets.iter().zip(coarser.values()) {
-            pocket.felt.black.scatter(&[correction], black);
+            low_rank::scatter(&[&pocket.felt.black], &[correction], black);
         }
         let Self { blocks, work, .. } = self;
         gather(blocks, work, |block, out| {
             block.f.gather(black, out);
-            for (cell, row) in block.f_coarse.rows() {
-                let e = e[cell].f64();
-                out.iter_mut().zip(row).for_each(|(out, f)| *out += f * e);
-            }
+            block.f_coarse.add_gathered(e, out);
             out.iter_mut().for_each(|out| *out /= scale);
         });
         let mut kappa = std::mem::take(work);
@@ -373,27 +370,14 @@ fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &L
 
 /// One number per column of each block.
 fn gather(blocks: &[Columns], out: &mut Vec<f64>, f: impl Fn(&Columns, &mut [f64]) + Sync) {
-    out.resize(blocks.iter().map(|block| block.k.columns).sum(), 0.0);
-    let mut parts: Vec<(&Columns, &mut [f64])> = Vec::with_capacity(blocks.len());
-    let mut rest = &mut out[..];
-    for block in blocks {
-        let (own, others) = rest.split_at_mut(block.k.columns);
-        parts.push((block, own));
-        rest = others;
-    }
-    parts.into_par_iter().for_each(|(block, out)| f(block, out));
+    low_rank::gather(blocks, out, |block| block.k.columns, f);
 }
 
 /// b ← b − K y.
-fn subtract<B: Real>(blocks: &[Columns], mut y: &[f64], b: &mut [B]) {
-    for block in blocks {
-        let columns = block.k.columns;
-        for (cell, row) in block.k.rows() {
-            let push: f64 = row.iter().zip(y).map(|(k, y)| k * y).sum();
-            b[cell] = B::of(b[cell].f64() - push);
-        }
-        y = &y[columns..];
-    }
+fn subtract<B: Real>(blocks: &[Columns], y: &[f64], b: &mut [B]) {
+    let (columns, pushed): (Vec<&Block>, Vec<f64>) =
+        (blocks.iter().map(|block| &block.k).collect(), y.iter().map(|y| -y).collect());
+    low_rank::scatter(&columns, &pushed, b);
 }
 
 /// Ties below this part of the diagonal count as none where a level is solved directly.
@@ -483,7 +467,7 @@ fn product(a: &Block, b: &Block) -> Option<Vec<f64>> {
         while rows.next_if(|(other, _)| *other < cell).is_some() {}
         let Some((_, right)) = rows.next_if(|(other, _)| *other == cell) else { continue };
         for (product, left) in product.chunks_exact_mut(b.columns).zip(left) {
-            product.iter_mut().zip(right).for_each(|(product, right)| *product += left * right);
+            low_rank::add_scaled(product, *left, right);
         }
     }
     Some(product)

@@ -3,7 +3,7 @@
 //! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S K is two cells wider than
 //! K, F = K − L T three.
 
-use super::super::low_rank::Block;
+use super::super::low_rank::{Block, add_scaled};
 use super::super::real::Real;
 use super::level::Level;
 use super::sweep::coefficients;
@@ -82,23 +82,15 @@ impl Surroundings {
         let size: [usize; 3] = std::array::from_fn(|a| high[a].saturating_sub(low[a]));
         let numbers = vec![NONE; size.iter().product()];
         let mut new = Self { dims, low, size, numbers, cells: Vec::new(), red: Vec::new(), black: Vec::new() };
-        let mut is_near = vec![false; new.numbers.len()];
-        for &cell in from {
-            let at = unravel(dims, cell as usize);
-            let along = |a: usize, left: usize| at[a].saturating_sub(left).max(low[a])..(at[a] + left + 1).min(high[a]);
-            for k in along(2, REACH) {
-                let left = REACH - k.abs_diff(at[2]);
-                for j in along(1, left) {
-                    let row = along(0, left - j.abs_diff(at[1]));
-                    let first = new.index([row.start, j, k]);
-                    is_near[first..first + row.len()].fill(true);
-                }
-            }
+        let mut is_near = vec![0; new.numbers.len()];
+        from.iter().for_each(|&cell| is_near[new.index(unravel(dims, cell as usize))] = 1);
+        for _ in 0..REACH {
+            is_near = widen(&is_near, size);
         }
         for (n, row) in is_near.chunks_exact(size[0].max(1)).enumerate() {
             let (j, k) = (low[1] + n % size[1], low[2] + n / size[1]);
             coefficients(&level.planes[k], j, low[0]..high[0], |i, (faces, inverse, factor)| {
-                if row[i - low[0]] && inverse > 0.0 {
+                if row[i - low[0]] == 1 && inverse > 0.0 {
                     new.numbers[size[0] * n + i - low[0]] = new.cells.len() as u32;
                     let colour = if (i + j + k).is_multiple_of(2) { &mut new.red } else { &mut new.black };
                     colour.push(new.cells.len());
@@ -152,7 +144,7 @@ impl Surroundings {
         let Reached { faces, beside, .. } = &self.cells[n];
         for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
             let v = &v[out.len() * beside as usize..][..out.len()];
-            out.iter_mut().zip(v).for_each(|(out, v)| *out += face * v);
+            add_scaled(out, face, v);
         }
     }
 
@@ -210,6 +202,31 @@ impl Surroundings {
             f_coarse: f_coarse.finish(),
         }
     }
+}
+
+/// Marks in a box of `size`, and those of their six neighbours.
+fn widen(marks: &[u8], [nx, ny, _]: [usize; 3]) -> Vec<u8> {
+    let mut wide = marks.to_vec();
+    for row in 0..marks.len() / nx.max(1) {
+        let at = nx * row;
+        mark(&marks[at..at + nx - 1], &mut wide[at + 1..at + nx]);
+        mark(&marks[at + 1..at + nx], &mut wide[at..at + nx - 1]);
+        if row % ny > 0 {
+            mark(&marks[at..at + nx], &mut wide[at - nx..at]);
+            mark(&marks[at - nx..at], &mut wide[at..at + nx]);
+        }
+        if row >= ny {
+            let below = at - nx * ny;
+            mark(&marks[at..at + nx], &mut wide[below..below + nx]);
+            mark(&marks[below..below + nx], &mut wide[at..at + nx]);
+        }
+    }
+    wide
+}
+
+/// Mark what is marked.
+fn mark(marks: &[u8], out: &mut [u8]) {
+    out.iter_mut().zip(marks).for_each(|(out, mark)| *out |= mark);
 }
 
 impl Columns {
@@ -319,8 +336,7 @@ impl<'a> Restriction<'a> {
             *start = self.values.len() as u32;
             self.values.resize(self.values.len() + self.columns, 0.0);
         }
-        let sum = &mut self.values[*start as usize..][..self.columns];
-        sum.iter_mut().zip(row).for_each(|(sum, v)| *sum += weight * v);
+        add_scaled(&mut self.values[*start as usize..][..self.columns], weight, row);
     }
 
     /// The rows in storage order.

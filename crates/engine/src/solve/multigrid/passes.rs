@@ -95,11 +95,9 @@ impl<T: Real> Level<T> {
             let reach = |margin: usize| first.saturating_sub(margin)..(last + margin).min(nz);
             for step in reach(3).start..last + 3 {
                 if let Some(k) = lagged(step, 0, reach(3)) {
-                    let red = &mut t[k % 3];
                     for j in 0..ny {
-                        let parity = (j + k) % 2;
-                        self.load(b, scale, (j, k), [red.row_mut(j), b_black[k % 3].row_mut(j)]);
-                        divide(&self.planes[k], j, parity, red.row_mut(j));
+                        self.load(b, scale, (j, k), [row, b_black[k % 3].row_mut(j)]);
+                        divide(&self.planes[k], j, (j + k) % 2, row, t[k % 3].row_mut(j));
                     }
                 }
                 if let Some(k) = lagged(step, 1, reach(2)) {
@@ -157,9 +155,9 @@ impl<T: Real> Level<T> {
                         self.load(b, scale, (j, k), [b_red[k % 4].row_mut(j), b_black[k % 3].row_mut(j)]);
                         let parity = (j + k + 1) % 2;
                         interpolate(dims, &coarse.x, &coarse.open, (j, k), parity, row);
-                        scale_by_factor(&self.planes[k], j, parity, row);
-                        let black = &self.black[half * (j + ny * k)..][..half];
-                        add(black, row, x[k % 3].row_mut(j));
+                        let x = x[k % 3].row_mut(j);
+                        scale_by_factor(&self.planes[k], j, parity, row, x);
+                        add(&self.black[half * (j + ny * k)..][..half], x);
                     }
                 }
                 if let Some(k) = lagged(step, 1, reach(2)) {
@@ -191,8 +189,7 @@ impl<T: Real> Level<T> {
 
     /// z ← `scale`·b ÷ diagonal where the level is a single cell; returns b·z.
     pub fn solve_cell<B: Real>(&self, b: &[B], scale: f64, z: &mut [T]) -> f64 {
-        z[0] = T::of(scale * b[0].f64());
-        divide(&self.planes[0], 0, 0, z);
+        divide(&self.planes[0], 0, 0, &[T::of(scale * b[0].f64())], z);
         b[0].f64() * z[0].f64()
     }
 
@@ -283,11 +280,11 @@ fn merge<T: Real>(even: &[T], odd: &[T], z: &mut [T]) {
     }
 }
 
-/// out ← a + b.
+/// out ← a + out.
 #[inline(never)]
-fn add<T: Real>(a: &[T], b: &[T], out: &mut [T]) {
-    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-        *out = *a + *b;
+fn add<T: Real>(a: &[T], out: &mut [T]) {
+    for (out, a) in out.iter_mut().zip(a) {
+        *out = *a + *out;
     }
 }
 

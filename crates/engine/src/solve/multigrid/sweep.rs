@@ -126,7 +126,7 @@ pub(super) fn factor(faces: &[f64; 6], extra: f64) -> f64 {
 pub(super) fn subtract_product<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, x: &[T], sides: [&[T]; 4], b: &mut [T]) {
     let n = x.len();
     let one = T::of(1.0);
-    for span in plane.row(j) {
+    for (cells, span) in plane.pieces(j) {
         let (start, end) = (span.start as usize, span.end as usize);
         let beside = |i: usize| [if i > 0 { x[i - 1] } else { x[i] }, if i + 1 < n { x[i + 1] } else { x[i] }];
         let mut subtract = |i: usize, c: [T; 6], inverse: T| {
@@ -138,7 +138,7 @@ pub(super) fn subtract_product<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, x
         };
         match &span.kind {
             Kind::Uniform(u) => {
-                for i in start..end {
+                for i in cells {
                     let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
                     let left = if i == start { u.ends[0] } else { u.x };
                     let right = if i + 1 == end { u.ends[1] } else { u.x };
@@ -148,7 +148,7 @@ pub(super) fn subtract_product<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, x
             }
             Kind::Packed(offset) => {
                 let slots = (end - start).div_ceil(2);
-                for i in start..end {
+                for i in cells {
                     let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
                     let c = std::array::from_fn(|n| plane.packed[slot + n * slots]);
                     subtract(i, c, plane.packed[slot + 6 * slots]);
@@ -165,9 +165,9 @@ pub(super) fn coefficients<T: Real>(
     cells: std::ops::Range<usize>,
     mut visit: impl FnMut(usize, ([f64; 6], f64, f64)),
 ) {
-    for span in plane.row(j) {
+    for (piece, span) in plane.pieces(j) {
         let (start, end) = (span.start as usize, span.end as usize);
-        for i in start.max(cells.start)..end.min(cells.end) {
+        for i in piece.start.max(cells.start)..piece.end.min(cells.end) {
             let numbers: [T; PACK] = match &span.kind {
                 Kind::Uniform(u) => {
                     let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
@@ -204,8 +204,8 @@ pub(super) fn sweep<T: Real>(
         let slots = end - start;
         let lefts = &around.own[start + parity..][..slots];
         let rights = &around.own[start + parity + 1..][..slots];
-        let [s0, s1, s2, s3] = around.sides.map(|s| &s[start..end]);
-        let rows = [lefts, rights, s0, s1, s2, s3];
+        let [s0, s1, s2, s3] = around.sides;
+        let rows = [lefts, rights, &s0[start..end], &s1[start..end], &s2[start..end], &s3[start..end]];
         let (b, out) = (&b[start..end], &mut out[start..end]);
         match &span.kind {
             Kind::Uniform(u) => {
@@ -214,14 +214,24 @@ pub(super) fn sweep<T: Real>(
                 let edge = (slots - 1) * parity;
                 let [l, r] = if parity == 0 { [u.ends[0], u.x] } else { [u.x, u.ends[1]] };
                 let c = [l, r, u.sides[0], u.sides[1], u.sides[2], u.sides[3]];
-                out[edge] = f(b[edge], combine(c, rows.map(|r| r[edge])), u.inverse[2 * parity], u.factor[2 * parity]);
+                out[edge] = f(b[edge], combine(c, at(rows, edge)), u.inverse[2 * parity], u.factor[2 * parity]);
             }
             Kind::Packed(offset) => {
                 let numbers = &plane.packed[offset + PACK * parity * slots..][..PACK * slots];
-                packed_sweep(std::array::from_fn(|n| &numbers[n * slots..][..slots]), rows, b, out, f);
+                if slots < LANES {
+                    short_sweep(numbers, rows, b, out, f);
+                } else {
+                    packed_sweep(std::array::from_fn(|n| &numbers[n * slots..][..slots]), rows, b, out, f);
+                }
             }
         }
     }
+}
+
+/// The values of slot m.
+#[inline(always)]
+fn at<T: Real>([a, b, c, d, e, f]: [&[T]; 6], m: usize) -> [T; 6] {
+    [a[m], b[m], c[m], d[m], e[m], f[m]]
 }
 
 #[inline(always)]
@@ -250,7 +260,17 @@ fn uniform_sweep<T: Real>(u: &Smooth<T>, rows: [&[T]; 6], b: &[T], out: &mut [T]
         }
     }
     for (l, (out, b)) in out_rest.iter_mut().zip(b_rest).enumerate() {
-        *out = f(*b, combine(c, rows.map(|r| r[n * LANES + l])), inverse, factor);
+        *out = f(*b, combine(c, at(rows, n * LANES + l)), inverse, factor);
+    }
+}
+
+/// A packed span of few slots, as around bodies: no vectors, and nothing to prepare for them.
+#[inline(never)]
+fn short_sweep<T: Real>(numbers: &[T], rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
+    let slots = out.len();
+    for (m, (out, b)) in out.iter_mut().zip(b).enumerate() {
+        let c = |n: usize| numbers[n * slots + m];
+        *out = f(*b, combine([c(0), c(1), c(2), c(3), c(4), c(5)], at(rows, m)), c(6), c(7));
     }
 }
 
@@ -273,18 +293,18 @@ fn packed_sweep<T: Real>(c: [&[T]; PACK], rows: [&[T]; 6], b: &[T], out: &mut [T
         }
     }
     for (l, (out, b)) in out_rest.iter_mut().zip(b_rest).enumerate() {
-        *out = cell(*b, c.map(|c| c[n * LANES + l]), rows.map(|r| r[n * LANES + l]));
+        *out = cell(*b, std::array::from_fn(|f| c[f][n * LANES + l]), at(rows, n * LANES + l));
     }
 }
 
-/// v ← v ÷ diagonal for every cell of the row with the given parity.
-pub(super) fn divide<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &mut [T]) {
-    multiply(plane, j, parity, v, |u| u.inverse, 6);
+/// out ← v ÷ diagonal for every cell of the row with the given parity.
+pub(super) fn divide<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &[T], out: &mut [T]) {
+    multiply(plane, j, parity, (v, out), |u| u.inverse, 6);
 }
 
-/// v ← v · interpolation factor for every cell of the row with the given parity.
-pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &mut [T]) {
-    multiply(plane, j, parity, v, |u| u.factor, 7);
+/// out ← v · interpolation factor for every cell of the row with the given parity.
+pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &[T], out: &mut [T]) {
+    multiply(plane, j, parity, (v, out), |u| u.factor, 7);
 }
 
 /// Multiply a row by one of its numbers: `uniform` tells it of the first, of an inner and of the last cell of a uniform
@@ -294,26 +314,27 @@ fn multiply<T: Real>(
     plane: &Plane<Smooth<T>, T>,
     j: usize,
     parity: usize,
-    v: &mut [T],
+    (v, out): (&[T], &mut [T]),
     uniform: impl Fn(&Smooth<T>) -> [T; 3],
     packed: usize,
 ) {
     for span in plane.row(j) {
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
-        let v = &mut v[start..end];
+        let (v, out) = (&v[start..end], &mut out[start..end]);
         match &span.kind {
             Kind::Uniform(u) => {
                 let numbers = uniform(u);
-                let edge = (end - start - 1) * parity;
-                let at_edge = v[edge] * numbers[2 * parity];
-                if numbers[1] != T::of(1.0) {
-                    v.iter_mut().for_each(|v| *v = *v * numbers[1]);
+                if numbers[1] == T::of(1.0) {
+                    out.copy_from_slice(v);
+                } else {
+                    out.iter_mut().zip(v).for_each(|(out, v)| *out = *v * numbers[1]);
                 }
-                v[edge] = at_edge;
+                let edge = (end - start - 1) * parity;
+                out[edge] = v[edge] * numbers[2 * parity];
             }
             Kind::Packed(offset) => {
                 let numbers = &plane.packed[offset + (PACK * parity + packed) * (end - start)..];
-                v.iter_mut().zip(numbers).for_each(|(v, number)| *v = *v * *number);
+                out.iter_mut().zip(v).zip(numbers).for_each(|((out, v), number)| *out = *v * *number);
             }
         }
     }
