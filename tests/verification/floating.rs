@@ -75,3 +75,24 @@ fn stairs_float_nearly_so() {
         assert!((found - expected).abs() <= 1.5 * dx, "{ratio}: {found} m, expected {expected}");
     }
 }
+
+/// Cork on the floor of a tank comes up: the film of water beneath it has the pressure around.
+#[test]
+fn cork_rises_from_the_floor() {
+    for interface in [Interface::CutCells, Interface::Faces] {
+        for (shape, half) in
+            [(Shape::Sphere { radius: 0.125 }, 0.125), (Shape::Box { size: DVec3::new(0.25, 0.125, 0.25) }, 0.0625)]
+        {
+            let mut params = still_water([16; 3], 1.0 / 16.0, 0.75);
+            params.time = TimeParams { fps: 30.0, cfl: 2.0, max_dt: 1.0 / 60.0, min_dt: 1e-9 };
+            params.bodies = vec![body(shape.clone(), 0.25, DVec3::new(0.5, half, 0.5), interface)];
+            let mut world = World::new(params).unwrap();
+            let mut height = 0.0;
+            while world.state().time < 3.0 {
+                height = world.step().unwrap().bodies[0].position.y;
+            }
+            println!("{interface:?}, {shape:?}: at {height:.3} m after 3 s");
+            assert!(height > 0.7, "{interface:?}, {shape:?}: {height} m");
+        }
+    }
+}

@@ -379,6 +379,16 @@ impl Body {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
     }
 
+    /// Whether it is on its way through a side of the domain that is not closed.
+    pub(super) fn crosses_open_side(&self, grid: &Grid, walls: [[Wall; 2]; 3]) -> bool {
+        let (low, high) = (self.pose.position - grid.origin, grid.upper() - self.pose.position);
+        Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).any(|axis| {
+            let a = axis.index();
+            let is_near = |side: usize, room: f64| !matches!(walls[a][side], Wall::Closed) && room < self.radius;
+            is_near(0, low[a]) || is_near(1, high[a])
+        })
+    }
+
     fn distance_at(&self, world: DVec3) -> f64 {
         let local = self.pose.invert(world);
         match &self.distance {

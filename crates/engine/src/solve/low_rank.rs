@@ -10,9 +10,11 @@
 //! so that a joint, which takes freedoms away, just leaves fewer columns, and a body without mass is no special case.
 
 use super::conjugate_gradients::Operator;
+use super::dense::Cholesky;
 use super::laplacian::{Laplacian, dot};
 use super::pockets::Pocket;
 use super::real::Real;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 /// The columns of one body, or of several that are joined: sparse rows of the same cells.
@@ -42,18 +44,12 @@ impl Block {
     /// out ← Cᵀ x.
     pub fn gather<T: Real>(&self, x: &[T], out: &mut [f64]) {
         out.fill(0.0);
-        for (cell, row) in self.rows() {
-            let x = x[cell].f64();
-            out.iter_mut().zip(row).for_each(|(out, c)| *out += c * x);
-        }
+        self.add_gathered(x, out);
     }
 
-    /// x ← x + C s.
-    pub fn scatter<T: Real>(&self, s: &[f64], x: &mut [T]) {
-        for (cell, row) in self.rows() {
-            let push: f64 = row.iter().zip(s).map(|(c, s)| c * s).sum();
-            x[cell] = T::of(x[cell].f64() + push);
-        }
+    /// out ← out + Cᵀ x.
+    pub fn add_gathered<T: Real>(&self, x: &[T], out: &mut [f64]) {
+        self.rows().for_each(|(cell, row)| add_scaled(out, x[cell].f64(), row));
     }
 
     /// Keep the rows that `keep` tells.
@@ -73,15 +69,25 @@ impl LowRank {
         self.blocks.iter().map(|block| block.columns).sum()
     }
 
+    /// The largest entry on the diagonal of CᵀC.
+    pub fn largest(&self) -> f64 {
+        let of_block = |block: &Block| {
+            let mut squares = vec![0.0; block.columns];
+            for (_, row) in block.rows() {
+                squares.iter_mut().zip(row).for_each(|(square, c)| *square += c * c);
+            }
+            squares.into_iter().fold(0.0, f64::max)
+        };
+        self.blocks.par_iter().map(of_block).reduce(|| 0.0, f64::max)
+    }
+
     /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
     pub fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         if self.blocks.is_empty() {
             return;
         }
-        let mut diagonal = vec![0.0; laplacian.len()];
-        laplacian.diagonal(&mut diagonal);
-        pockets.iter().for_each(|pocket| diagonal[pocket.node] = 1.0);
-        self.blocks.iter_mut().for_each(|block| block.retain(|cell| diagonal[cell] > 0.0));
+        let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
+        self.blocks.par_iter_mut().for_each(|block| block.retain(keep));
     }
 
     /// Add the rows of some cells to those of others: where `onto` tells one, the cell has the same pressure.
@@ -99,21 +105,138 @@ impl LowRank {
 
     /// Cᵀ x, block after block.
     pub fn gather<T: Real>(&self, x: &[T], out: &mut Vec<f64>) {
-        out.resize(self.columns(), 0.0);
-        let mut rest = &mut out[..];
-        for block in &self.blocks {
-            let (own, others) = rest.split_at_mut(block.columns);
-            block.gather(x, own);
-            rest = others;
-        }
+        gather(&self.blocks, out, |block| block.columns, |block, out| block.gather(x, out));
     }
 
     /// x ← x + C s.
-    pub fn scatter<T: Real>(&self, mut s: &[f64], x: &mut [T]) {
-        for block in &self.blocks {
-            block.scatter(&s[..block.columns], x);
+    pub fn scatter<T: Real>(&self, s: &[f64], x: &mut [T]) {
+        scatter(&self.blocks.iter().collect::<Vec<_>>(), s, x);
+    }
+}
+
+/// One number per column of each of some `blocks`, which threads share.
+pub(super) fn gather<B: Sync>(
+    blocks: &[B],
+    out: &mut Vec<f64>,
+    columns: impl Fn(&B) -> usize,
+    f: impl Fn(&B, &mut [f64]) + Sync,
+) {
+    out.resize(blocks.iter().map(&columns).sum(), 0.0);
+    let mut parts: Vec<(&B, &mut [f64])> = Vec::with_capacity(blocks.len());
+    let mut rest = &mut out[..];
+    for block in blocks {
+        let (own, others) = rest.split_at_mut(columns(block));
+        parts.push((block, own));
+        rest = others;
+    }
+    parts.into_par_iter().for_each(|(block, out)| f(block, out));
+}
+
+/// The columns of a body that moves freely: loops of this known length are unrolled.
+const FREE: usize = 6;
+
+/// out ← out + a v.
+#[inline(always)]
+pub(super) fn add_scaled(out: &mut [f64], a: f64, v: &[f64]) {
+    if let (Ok(out), Ok(v)) = (<&mut [f64; FREE]>::try_from(&mut *out), <&[f64; FREE]>::try_from(v)) {
+        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v);
+    } else {
+        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v);
+    }
+}
+
+/// Σ c s over the columns of a row.
+#[inline(always)]
+fn dot_row(row: &[f64], s: &[f64]) -> f64 {
+    if let (Ok(row), Some(s)) = (<&[f64; FREE]>::try_from(row), s.first_chunk::<FREE>()) {
+        row.iter().zip(s).map(|(c, s)| c * s).sum()
+    } else {
+        row.iter().zip(s).map(|(c, s)| c * s).sum()
+    }
+}
+
+/// Rows that are worth a task of their own.
+const SHARE: usize = 4096;
+
+/// x ← x + C s for all blocks; threads share the cells.
+pub(super) fn scatter<T: Real>(blocks: &[&Block], s: &[f64], x: &mut [T]) {
+    let rows: usize = blocks.iter().map(|block| block.cells.len()).sum();
+    let share = x.len().div_ceil(rows.div_ceil(SHARE).clamp(1, 64)).max(1);
+    x.par_chunks_mut(share).enumerate().for_each(|(n, x)| {
+        let (start, mut s) = (n * share, s);
+        for block in blocks {
+            let place = |cell: usize| block.cells.partition_point(|&c| (c as usize) < cell);
+            for row in place(start)..place(start + x.len()) {
+                let push = dot_row(&block.values[block.columns * row..][..block.columns], s);
+                let x = &mut x[block.cells[row] as usize - start];
+                *x = T::of(x.f64() + push);
+            }
             s = &s[block.columns..];
         }
+    });
+}
+
+/// Bodies giving way to a right-hand side, the fluid being no more than its diagonal d: one step of (d + C Cᵀ)⁻¹.
+///
+/// ```text
+/// (1 + Cᵀ C/d) y = Cᵀ b/d,     x = b'/d,     b' = b − C y,     b − Σ x = b' − L b'/d
+/// ```
+///
+/// Blocks are taken one by one, as if they shared no cells.
+pub(super) struct Easing<'a> {
+    low_rank: &'a LowRank,
+    diagonal: f64,
+    /// Cᵀ C of every block, and the factor of 1 + Cᵀ C/d.
+    squares: Vec<(Vec<f64>, Cholesky)>,
+}
+
+impl<'a> Easing<'a> {
+    pub fn new(low_rank: &'a LowRank, diagonal: f64) -> Self {
+        let square = |block: &Block| {
+            let n = block.columns;
+            let mut square = vec![0.0; n * n];
+            for (_, row) in block.rows() {
+                square.chunks_exact_mut(n).zip(row).for_each(|(out, c)| add_scaled(out, *c, row));
+            }
+            let mut matrix: Vec<f64> = square.iter().map(|v| v / diagonal).collect();
+            (0..n).for_each(|i| matrix[n * i + i] += 1.0);
+            (square, Cholesky::new(n, matrix))
+        };
+        Self { low_rank, diagonal, squares: low_rank.blocks.par_iter().map(square).collect() }
+    }
+
+    /// Cᵀ b and y, block after block.
+    fn give_way(&self, b: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let mut gathered = Vec::new();
+        self.low_rank.gather(b, &mut gathered);
+        let mut y: Vec<f64> = gathered.iter().map(|g| g / self.diagonal).collect();
+        let mut rest = &mut y[..];
+        for (block, (_, factor)) in self.low_rank.blocks.iter().zip(&self.squares) {
+            let (own, others) = rest.split_at_mut(block.columns);
+            factor.solve(own);
+            rest = others;
+        }
+        (gathered, y)
+    }
+
+    /// ‖b'‖, if ‖b‖ is `norm`.
+    pub fn norm(&self, norm: f64, b: &[f64]) -> f64 {
+        let (gathered, y) = self.give_way(b);
+        let mut taken: f64 = gathered.iter().zip(&y).map(|(g, y)| 2.0 * g * y).sum();
+        let mut rest = &y[..];
+        for (block, (square, _)) in self.low_rank.blocks.iter().zip(&self.squares) {
+            let (own, others) = rest.split_at(block.columns);
+            taken -= square.chunks_exact(block.columns).zip(own).map(|(row, y)| y * dot_row(row, own)).sum::<f64>();
+            rest = others;
+        }
+        (norm * norm - taken).max(0.0).sqrt()
+    }
+
+    /// x ← x + r'/d; r ← r'.
+    pub fn apply(&self, r: &mut [f64], x: &mut [f64]) {
+        let taken: Vec<f64> = self.give_way(r).1.iter().map(|y| -y).collect();
+        self.low_rank.scatter(&taken, r);
+        x.par_iter_mut().zip(r).for_each(|(x, r)| *x += *r / self.diagonal);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
 use super::laplacian::dot;
-use super::low_rank::{Coupled, LowRank};
+use super::low_rank::{Coupled, Easing, LowRank};
 use super::pockets::{Pocket, spare_nodes};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
@@ -77,6 +77,9 @@ pub struct PressureSolve {
     single: Vectors<f32>,
     cholesky: IncompleteCholesky,
     double: Vectors<f64>,
+    /// Takes the place of `multigrid` where bodies are too light for single precision.
+    precise: Multigrid<f64>,
+    is_stiff: bool,
 }
 
 /// No preconditioning.
@@ -141,9 +144,15 @@ impl PressureSolve {
             self.regions.couple(&mut self.low_rank);
             match solver {
                 PressureSolver::Multigrid => {
-                    self.multigrid.rebuild(&self.laplacian, faces, extra);
-                    self.multigrid.couple(&self.low_rank, &self.pockets);
-                    self.multigrid.smooth_boundaries(0);
+                    self.is_stiff = self.low_rank.largest() > STIFF * self.laplacian.largest();
+                    if self.is_stiff {
+                        self.precise.rebuild(&self.laplacian, faces, extra);
+                        self.precise.couple(&self.low_rank, &self.pockets);
+                    } else {
+                        self.multigrid.rebuild(&self.laplacian, faces, extra);
+                        self.multigrid.couple(&self.low_rank, &self.pockets);
+                        self.multigrid.smooth_boundaries(0);
+                    }
                 }
                 PressureSolver::CgSchur => {}
                 _ => self.build_full(solver, (faces, extra), solids)?,
@@ -201,6 +210,11 @@ impl PressureSolve {
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
             let system = (laplacian, if is_held { &*nothing } else { low_rank }, &pockets[..], regions);
             match solver {
+                PressureSolver::Multigrid if self.is_stiff => {
+                    self.precise.normalise(b_norm);
+                    self.precise.hold_bodies(is_held);
+                    run(system, &mut self.precise, double, (rhs, b_norm), pressure, params)
+                }
                 PressureSolver::Multigrid => {
                     multigrid.normalise(b_norm);
                     multigrid.hold_bodies(is_held);
@@ -270,6 +284,7 @@ impl PressureSolve {
         self.laplacian.bytes()
             + self.regions.bytes()
             + self.multigrid.bytes()
+            + self.precise.bytes()
             + self.single.bytes()
             + self.cholesky.bytes()
             + self.double.bytes()
@@ -277,6 +292,13 @@ impl PressureSolve {
             + 8 * self.full.iter().map(Vec::capacity).sum::<usize>()
     }
 }
+
+/// Bodies whose CᵀC is this many times the diagonal of L (balls about 10⁻⁴ as dense as the fluid) need double precision: what
+/// rounding leaves in Cᵀz comes back that many times larger.
+const STIFF: f64 = 1e3;
+
+/// Bodies are light if this part of the right-hand side is left once they have given way to it.
+const LIGHT: f64 = 0.1;
 
 /// `extra` with the ties to pockets.
 fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
@@ -301,8 +323,17 @@ fn run<M: Preconditioner>(
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
+    let easing = Easing::new(low_rank, laplacian.largest());
+    let eased = easing.norm(b_norm, rhs);
     let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
+    // Light bodies come with a velocity that they lose as soon as they touch the fluid: that is not what is to be solved for.
+    let is_light = eased < LIGHT * b_norm;
+    if is_light {
+        easing.apply(&mut vectors.r, pressure);
+        rr = operator.residual(rhs, pressure, &mut vectors.r);
+    }
+    let b_norm = if is_light { eased } else { b_norm };
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);
         rr = dot(&vectors.r, &vectors.r);

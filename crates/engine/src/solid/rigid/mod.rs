@@ -23,7 +23,7 @@ mod collider;
 mod error;
 mod joint;
 mod momentum;
-mod rotation;
+pub(crate) mod rotation;
 mod setup;
 mod state;
 
