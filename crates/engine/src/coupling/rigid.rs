@@ -150,7 +150,9 @@ impl RigidCoupling {
                 faces.push((ConstrainedFace { axis, index, mass }, jacobian));
             }
             if !solid.crosses_open_side(grid, boundary.walls) {
-                close(grid, &mut rows, |cell| has_free_face(grid, boundary, cell));
+                // The full system has faces and no rows, and knows nothing of this: leave alone what does not stand.
+                let least = if faces.is_empty() { 0.0 } else { LEAST_MISSING };
+                close(grid, &mut rows, least, |cell| has_free_face(grid, boundary, cell));
             }
             if faces.is_empty() {
                 let axes = turning_axes(
@@ -276,6 +278,9 @@ impl RigidCoupling {
     }
 }
 
+/// With face constraints, a body that lacks this part of its surface stands on something.
+const LEAST_MISSING: f64 = 0.03;
+
 /// Whether fluid can pass through any face of a cell.
 fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     let at = unravel(grid.dims, cell);
@@ -288,13 +293,18 @@ fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
 
 /// Make `rows` of B add up to nothing, as those of a closed surface do: drop those of cells that no fluid passes (`is_passed` tells)
 /// and give what is missing to the part of the surface that faces the same way, or to its rim if there is none.
-fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, is_passed: impl Fn(usize) -> bool) {
-    rows.retain(|&cell, _| is_passed(cell as usize));
-    let mut missing = [0.0; 6];
-    for row in rows.values() {
+/// What is less than the part `least` of the surface is let be.
+fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, least: f64, is_passed: impl Fn(usize) -> bool) {
+    let (mut missing, mut surface) = ([0.0; 6], 0.0);
+    for row in rows.iter().filter(|(cell, _)| is_passed(**cell as usize)).map(|(_, row)| row) {
         missing.iter_mut().zip(row).for_each(|(missing, b)| *missing -= b);
+        surface += DVec3::from_slice(row).length();
     }
     let size = DVec3::from_slice(&missing).length();
+    if size < least * surface {
+        return;
+    }
+    rows.retain(|&cell, _| is_passed(cell as usize));
     let outwards = DVec3::from_slice(&missing).normalize_or_zero();
     let facing = |row: &Twist| DVec3::from_slice(row).dot(outwards).max(0.0);
     let height = |cell: u32| grid.cell_centre(unravel(grid.dims, cell as usize)).dot(outwards);
