@@ -131,7 +131,8 @@ impl Finder {
             // Cells that were liquid do not tell where the air came from that is in them now.
             let were_air = cells.iter().filter(|c| old_distance.data[**c as usize] >= 0.0);
             let (held, free): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
-            if !free.is_empty() {
+            // Most of what is cut off was atmosphere; a few such cells are gaps, or those that a moving solid uncovers.
+            if free.len() > held.len() {
                 *air += room * free.len() as f64 / (free.len() + held.len()) as f64;
             }
         }
@@ -487,6 +488,8 @@ mod tests {
         let air = row.next(("...aaaaa", &[]), "...aa.bb");
         assert_eq!(air, [2.0]);
         assert_eq!(row.next(("......bb", &[]), ".a....bb"), [0.0; 0]);
+        // A bubble wins nothing by a gap beside it.
+        assert_eq!(row.next((".aaa....", &[with_air(2..4, 1.8)]), ".aaa...."), [1.8]);
         // A pocket that moves while it is cut off is full of air.
         assert_eq!(row.next(("....aaaa", &[]), "...aa.bb"), [2.0]);
     }
