@@ -66,14 +66,14 @@ fn bubbles_start_to_rise_as_their_added_mass_tells() {
     assert!(!wrong, "beyond tolerance, see above");
 }
 
-/// Row D15: until it opens to the air above, a bubble keeps its volume, split or not, and nothing flows through its surface. Where
-/// sheets of water pass between its parts, gaps among particles count as air for a few steps; longer steps leave more of them.
-/// The row wants 2 %, which only the second case reaches (1.4 %); the bounds of the others are what was found (2.1 and 2.8 %), rounded
-/// up, so that it gets no worse.
+/// Row D15: until some of it opens to the air above, a bubble keeps its volume, split or not, and nothing flows through its surface.
+/// The volume is that of the surface which the pressure sees. The room among the particles, from which it is shifted, must
+/// follow: the 5 % are above what the last two cases, at two cells a step, come to between two steps.
 #[test]
 fn bubbles_keep_their_volume_on_the_way_up() {
-    for (dims, cells, cfl, tolerance) in
-        [([64, 128, 1], 10.0, 1.0, 0.03), ([32, 64, 32], 7.0, 1.0, 0.02), ([32, 64, 32], 7.0, 2.0, 0.04)]
+    let (plane, space) = ([64, 128, 1], [32, 64, 32]);
+    for (dims, cells, cfl) in
+        [(plane, 10.0, 1.0), (plane, 10.0, 2.0), (space, 7.0, 1.0), (space, 7.0, 2.0), (plane, 7.0, 2.0)]
     {
         let middle = DVec3::new(0.5 * dims[0] as f64, 2.0 * cells, 0.5 * dims[2] as f64);
         let level = 0.75 * dims[1] as f64;
@@ -82,25 +82,29 @@ fn bubbles_keep_their_volume_on_the_way_up() {
         let mut world = World::new(params).unwrap();
         let [start, radius] = [bubbles(&world)[0].air, cells / 64.0];
         let area = if dims[2] == 1 { TAU * radius / 64.0 } else { 2.0 * TAU * radius * radius };
-        let (mut worst, mut leak, mut highest, mut most) = (0.0f64, 0.0f64, 0.0f64, 0);
+        let (mut worst, mut among, mut leak, mut highest, mut most) = (0.0f64, 0.0f64, 0.0f64, 0.0f64, 0);
         loop {
             let report = world.step().unwrap();
             let found = report.bubbles.unwrap_or_default();
-            // It has opened to the air above when much of its air is gone at once.
-            if found.air < 0.9 * start {
+            if found.air < 0.98 * start {
                 break;
             }
             assert!(report.t < 2.0, "{dims:?}: the bubble is still at {highest} m");
+            let seen: f64 = bubbles(&world).iter().map(|b| b.seen).sum();
             worst = worst.max((found.volume / start - 1.0).abs());
+            among = among.max((seen / start - 1.0).abs());
             leak = leak.max(found.flux_error / (area * report.max_speed));
             highest = highest.max(found.largest_position.y);
             most = most.max(found.count);
         }
         println!(
-            "{dims:?}, CFL {cfl}: volume within {:.2} %, flux {leak:.1e}, at most {most} bubbles, up to {highest:.3} m",
-            100.0 * worst
+            "{dims:?} R = {cells}, CFL {cfl}: volume within {:.2} %, among particles {:.2} %, flux {leak:.1e}, at most {most} \
+             bubbles, up to {highest:.3} m",
+            100.0 * worst,
+            100.0 * among
         );
-        assert!(worst <= tolerance, "volume off by {worst}");
+        assert!(worst <= 0.02, "volume off by {worst}");
+        assert!(among <= 0.05, "room among the particles off by {among}");
         assert!(leak <= 1e-8, "flux {leak}");
         assert!(highest > level / 64.0 - 2.0 * radius, "it never came up: {highest} m");
     }
@@ -161,7 +165,7 @@ fn a_cup_under_water_keeps_its_air() {
             100.0 * (kept / start - 1.0),
             fastest_in_liquid(&world)
         );
-        assert!((kept / start - 1.0).abs() <= 0.03, "{kept} of {start}");
+        assert!((kept / start - 1.0).abs() <= 0.02, "{kept} of {start}");
         // The middle of the cup is air with bubbles, water without.
         let at = place(0.0, 0.06);
         let air_at =
@@ -206,12 +210,12 @@ fn a_bubble_pushes_a_floating_body() {
         assert!(report.ledger.momentum_error <= 1e-12, "{}", report.ledger.momentum_error);
     }
     println!("volume within {:.2} %, flux {leak:.1e}, raft between {lowest:.3} and {highest:.3} m", 100.0 * worst);
-    assert!(touched && worst <= 0.05, "touched {touched}, volume off by {worst}");
+    assert!(touched && worst <= 0.02, "touched {touched}, volume off by {worst}");
     assert!(leak <= 1e-7, "flux {leak}");
     assert!(lowest > 0.55 && highest < 0.8 && highest - lowest > dx, "raft between {lowest} and {highest} m");
 }
 
-/// Rows J16 and J17 with bubbles: the same bits on one thread and on two, and after a restart.
+/// Rows J16 and J17 with bubbles: the same bits on one, two and five threads, and after a restart.
 #[test]
 fn bubbles_give_the_same_bits_again() {
     let params = || {
@@ -230,8 +234,8 @@ fn bubbles_give_the_same_bits_again() {
     };
     let on_threads =
         |n: usize| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| run(None, 24));
-    let [one, two] = [1, 2].map(on_threads);
-    assert!(one == two);
+    let [one, two, five] = [1, 2, 5].map(on_threads);
+    assert!(one == two && one == five);
     assert!(!one.fluid.water().unwrap().bubbles.is_empty());
     assert!(run(Some(run(None, 10)), 14) == one);
 }

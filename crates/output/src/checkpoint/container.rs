@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Version of the layout described in the parent module, and of the sections' encoding.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// The first byte is no text, and a line-end conversion breaks the rest.
 const MAGIC: [u8; 8] = *b"\x89BTUB\r\n\x1a";
@@ -257,7 +257,7 @@ mod tests {
         };
         let sections_at = good.len() - HASH - 3 * 4000;
         assert!(matches!(flip(3), CheckpointError::Magic));
-        assert!(matches!(flip(8), CheckpointError::Version { found: 67, expected: 3 }));
+        assert!(matches!(flip(8), CheckpointError::Version { found: 68, expected: 4 }));
         assert!(matches!(flip(12), CheckpointError::Header));
         assert!(matches!(flip(16), CheckpointError::Length { .. }));
         assert!(matches!(flip(PREAMBLE + 3), CheckpointError::Header));
@@ -299,7 +299,7 @@ mod tests {
         let other_policy = Identity { thread_policy: "fast".into(), ..identity() };
         assert!(matches!(read(&bytes(), &other_policy), Err(CheckpointError::OtherThreadPolicy { .. })));
         let mut newer = bytes();
-        newer[8] = 4;
-        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 4, this build reads version 3"));
+        newer[8] = 5;
+        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 5, this build reads version 4"));
     }
 }

@@ -170,7 +170,7 @@ mod tests {
         let vectors = |n: usize| (0..n).map(|i| DVec3::new(i as f64, 0.1, -3.0)).collect::<Vec<_>>();
         let particles = Particles { position: vectors(7), velocity: vectors(7), affine: vec![[DVec3::X; 3]; 7] };
         let (distance, drift) = (dry.pressure.clone(), dry.velocity.clone());
-        let bubbles = vec![Bubble { cells: vec![3, 17, 59], air: 0.003, room: 0.0029 }];
+        let bubbles = vec![Bubble { cells: vec![3, 17, 59], air: 0.003, seen: 0.0028, room: 0.0029 }];
         let fluid =
             FluidState::Water(WaterState { particles, distance, drift, bubbles, bank: 3, emitted: 5, drained: 8 });
         State { fluid, ..dry }

@@ -7,9 +7,11 @@
 //! A domain without open sides has no atmosphere. There the largest pocket is taken for it: as nothing else can
 //! change its volume, it keeps its own all the same, and pressure is counted from its.
 //!
-//! The constraint keeps volume in a step, not for good: particles and the surface found among them drift. So every pocket knows how
-//! much *air* is in it, hands it on when it splits or merges, and where the room that the liquid leaves differs, the
-//! displacement that spreads crowded particles (`crowding`) pushes the surface out or lets it in. No velocity changes.
+//! The constraint holds at the start of a step. Particles then follow the velocity as it was, some of them into what was air, where it
+//! is continued and keeps no volume: an error of second order in the time step. So every pocket knows how much *air* is in it,
+//! and hands it on when it splits or merges. Where the room that the particles leave differs, the surface is shifted at once, by some
+//! hundredths of a cell, and the displacement that spreads crowded particles (`crowding`) moves them after it in the next
+//! step. No velocity changes.
 //!
 //! Air does not come from nothing: a void that opens amid liquid holds none, and closes again as voids under p = 0 do.
 
@@ -37,15 +39,17 @@ pub struct Bubble {
     pub cells: Vec<u32>,
     /// Air in it, m³: the volume that it should have.
     pub air: f64,
-    /// Room that the liquid leaves it, m³.
+    /// Room that the particles leave it, m³.
+    pub seen: f64,
+    /// Room that it has after its surface was shifted, m³.
     pub room: f64,
 }
 
 impl Bubble {
-    /// How much it should grow in this step, in cells.
+    /// How much more room the particles should leave it in the next step, in cells.
     pub fn lack(&self, grid: &Grid) -> f64 {
-        let most = MOST_CHANGE * self.room;
-        (PATIENCE * (self.air - self.room)).clamp(-most, most) / grid.dx.powi(3)
+        let most = MOST_CHANGE * self.seen;
+        (self.air - self.seen).clamp(-most, most) / grid.dx.powi(3)
     }
 
     /// Mean of the centres of its cells, m.
@@ -55,11 +59,17 @@ impl Bubble {
     }
 }
 
-/// Part of the missing room that is made up for in one step.
-const PATIENCE: f64 = 0.5;
+/// Most that the room which particles leave a bubble is changed in one step, as a part of it.
+const MOST_CHANGE: f64 = 0.3;
 
-/// Most that a bubble changes in one step by that, as a part of its room.
-const MOST_CHANGE: f64 = 0.1;
+/// Farthest that the surface of a bubble is shifted, in cells.
+const MOST_SHIFT: f64 = 0.2;
+
+/// Halvings of the interval in which the shift is sought.
+const HALVINGS: usize = 30;
+
+/// Air, in cells, that is worth keeping when particles have closed a bubble.
+const LEAST_KEPT: f64 = 0.5;
 
 /// How far, in cells, air gets from a bubble that has become too small to be seen.
 const FARTHEST: usize = 4;
@@ -95,32 +105,98 @@ impl Finder {
     pub fn first(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, rule: Bubbles) -> Vec<Bubble> {
         let pockets = self.find(grid, boundary, distance, rule);
         let rooms = self.rooms(grid, boundary, distance, pockets.len());
-        let bubble = |(cells, room): (Vec<u32>, f64)| Bubble { cells, air: room, room };
+        let bubble = |(cells, room): (Vec<u32>, f64)| Bubble { cells, air: room, seen: room, room };
         pockets.into_iter().zip(rooms).map(bubble).collect()
     }
 
     /// The bubbles after a step: what was in the `old` ones goes on, air of the old atmosphere (`old_distance`) may
-    /// have been trapped. Voids without air are none.
+    /// have been trapped. Voids without air are none. The surface of each bubble is shifted until it has room for its air.
     pub fn next(
         &mut self,
         grid: &Grid,
         boundary: &Boundary,
         (old_distance, old): (&CellField, &[Bubble]),
-        distance: &CellField,
+        distance: &mut CellField,
         rule: Bubbles,
     ) -> Vec<Bubble> {
-        let pockets = self.find(grid, boundary, distance, rule);
+        let mut pockets = self.find(grid, boundary, distance, rule);
+        if self.reopen(grid, boundary, old, distance) {
+            pockets = self.find(grid, boundary, distance, rule);
+        }
         let rooms = self.rooms(grid, boundary, distance, pockets.len());
-        let mut air = self.hand_on(grid, old, pockets.len());
+        let mut air = self.hand_on(grid, old, &rooms);
         let mut was_bubble: Vec<u32> = old.iter().flat_map(|bubble| bubble.cells.iter().copied()).collect();
         was_bubble.sort_unstable();
         for (cells, (air, room)) in pockets.iter().zip(air.iter_mut().zip(&rooms)) {
-            let was_free = |c: &&u32| old_distance.data[**c as usize] >= 0.0 && was_bubble.binary_search(c).is_err();
-            *air += room * cells.iter().filter(was_free).count() as f64 / cells.len() as f64;
+            // Cells that were liquid do not tell where the air came from that is in them now.
+            let were_air = cells.iter().filter(|c| old_distance.data[**c as usize] >= 0.0);
+            let (held, free): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
+            // Most of what is cut off was atmosphere; a few such cells are gaps, or those that a moving solid uncovers.
+            if free.len() > held.len() {
+                *air += room * free.len() as f64 / (free.len() + held.len()) as f64;
+            }
         }
-        let bubble = |(cells, (air, room)): (Vec<u32>, (f64, f64))| Bubble { cells, air, room };
-        let all = pockets.into_iter().zip(air.into_iter().zip(rooms)).map(bubble);
-        all.filter(|bubble| bubble.air > 0.0).collect()
+        let mut bubbles = Vec::new();
+        for (label, (cells, (air, seen))) in pockets.into_iter().zip(air.into_iter().zip(rooms)).enumerate() {
+            if air > 0.0 {
+                let room = seen + self.shift(grid, boundary, (label as u32, &cells), air - seen, distance);
+                bubbles.push(Bubble { cells, air, seen, room });
+            }
+        }
+        bubbles
+    }
+
+    /// Keep a cell of every bubble that particles have closed, far from any other air: the one where they are fewest. Whether there
+    /// was one.
+    fn reopen(&self, grid: &Grid, boundary: &Boundary, old: &[Bubble], distance: &mut CellField) -> bool {
+        let is_lost = |bubble: &&Bubble| {
+            bubble.air >= LEAST_KEPT * grid.dx.powi(3)
+                && bubble.cells.iter().all(|&c| self.homes(grid, c as usize, FARTHEST).is_empty())
+        };
+        let lost: Vec<&Bubble> = old.iter().filter(is_lost).collect();
+        for bubble in &lost {
+            let cells = bubble.cells.iter().map(|&c| c as usize);
+            let beside = cells.clone().flat_map(|c| neighbours(grid, boundary, c).filter_map(|(_, other)| other));
+            let near = cells.chain(beside).filter(|&c| boundary.volume.data[c] > 0.0);
+            if let Some(c) = near.max_by(|&a, &b| distance.data[a].total_cmp(&distance.data[b]).then(b.cmp(&a))) {
+                distance.data[c] = 0.0;
+            }
+        }
+        !lost.is_empty()
+    }
+
+    /// Shift the surface of a pocket until it has `lack` (m³) more room, as far as no cell becomes liquid or air by that; how
+    /// much it got. Cells at the surface of other air as well stay as they are.
+    fn shift(
+        &self,
+        grid: &Grid,
+        boundary: &Boundary,
+        (label, cells): (u32, &[u32]),
+        lack: f64,
+        distance: &mut CellField,
+    ) -> f64 {
+        let (dx, volume, labels) = (grid.dx, &boundary.volume.data, &self.labels);
+        let around = |c: usize| neighbours(grid, boundary, c).filter_map(|(_, other)| other);
+        let mut skin: Vec<usize> = cells.iter().flat_map(|&c| around(c as usize)).collect();
+        skin.retain(|&c| labels[c] == LIQUID && volume[c] > 0.0);
+        skin.sort_unstable();
+        skin.dedup();
+        skin.retain(|&c| around(c).all(|other| labels[other] == label || labels[other] == LIQUID));
+        skin.extend(cells.iter().map(|&c| c as usize));
+
+        let shifted = |d: f64, by: f64| if d < 0.0 { (d + by).min(-NEAREST * dx) } else { (d + by).max(0.0) };
+        let gain = |by: f64, distance: &CellField| {
+            let part = |c: usize, by: f64| volume[c] * air_part(grid, shifted(distance.data[c], by));
+            dx.powi(3) * skin.iter().map(|&c| part(c, by) - part(c, 0.0)).sum::<f64>()
+        };
+        let (mut low, mut high) = (-MOST_SHIFT * dx, MOST_SHIFT * dx);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (low + high);
+            if gain(middle, distance) < lack { low = middle } else { high = middle }
+        }
+        let gained = gain(low, distance);
+        skin.iter().for_each(|&c| distance.data[c] = shifted(distance.data[c], low));
+        gained
     }
 
     /// Pockets that are not the atmosphere, in the order of their first cells; their cells ascending. Labels all cells.
@@ -182,11 +258,10 @@ impl Finder {
         reaches_open
     }
 
-    /// Room that the liquid leaves each pocket, m³: of a cell with a plane surface at this distance, the part beyond it. What of a
-    /// liquid cell is air is shared by the air around it.
+    /// Room that the liquid leaves each pocket, m³. What of a liquid cell is air is shared by the air around it.
     fn rooms(&self, grid: &Grid, boundary: &Boundary, distance: &CellField, count: usize) -> Vec<f64> {
         let mut rooms = vec![0.0; count];
-        let part = |c: usize| (0.5 + distance.data[c] / grid.dx).clamp(0.0, 1.0) * boundary.volume.data[c];
+        let part = |c: usize| air_part(grid, distance.data[c]) * boundary.volume.data[c];
         for (c, &label) in self.labels.iter().enumerate() {
             if label < count as u32 {
                 rooms[label as usize] += part(c);
@@ -203,10 +278,12 @@ impl Finder {
         rooms.iter().map(|room| room * grid.dx.powi(3)).collect()
     }
 
-    /// Air that each of `count` pockets takes over from old bubbles, m³. Every cell of an old bubble hands its share to the pocket
-    /// that is there now, or to those next to it; the atmosphere takes what reaches it and nothing else.
-    fn hand_on(&self, grid: &Grid, old: &[Bubble], count: usize) -> Vec<f64> {
-        let mut air = vec![0.0; count];
+    /// Air that each pocket takes over from old bubbles, m³. Every cell of an old bubble hands its share to the pocket that is there
+    /// now, or to those next to it; the atmosphere takes what reaches it and nothing else. Pockets that were one share by their `rooms`.
+    fn hand_on(&self, grid: &Grid, old: &[Bubble], rooms: &[f64]) -> Vec<f64> {
+        let mut air = vec![0.0; rooms.len()];
+        // The first of the pockets that each one shares with.
+        let mut kin: Vec<usize> = (0..rooms.len()).collect();
         for bubble in old {
             let homes_within =
                 |reach: usize| bubble.cells.iter().map(move |&cell| self.homes(grid, cell as usize, reach)).collect();
@@ -216,13 +293,23 @@ impl Finder {
                 homes = homes_within(FARTHEST);
             }
             let share = bubble.air / homes.iter().filter(|homes| !homes.is_empty()).count() as f64;
+            let mut first = None;
             for homes in homes {
                 for &home in homes.iter().filter(|&&home| home != ATMOSPHERE) {
                     air[home as usize] += share / homes.len() as f64;
+                    let [a, b] = [kin[home as usize], kin[*first.get_or_insert(home as usize)]];
+                    if a != b {
+                        kin.iter_mut().filter(|k| **k == a.max(b)).for_each(|k| *k = a.min(b));
+                    }
                 }
             }
         }
-        air
+        let (mut all_air, mut all_room) = (vec![0.0; rooms.len()], vec![0.0; rooms.len()]);
+        for (pocket, &k) in kin.iter().enumerate() {
+            all_air[k] += air[pocket];
+            all_room[k] += rooms[pocket];
+        }
+        kin.iter().zip(rooms).map(|(&k, room)| all_air[k] * room / all_room[k]).collect()
     }
 
     /// The pocket at a cell or, if there is liquid now, those within `reach` cells; the atmosphere if there is no other.
@@ -245,6 +332,11 @@ impl Finder {
         }
         homes
     }
+}
+
+/// Part of a cell that is air: what lies beyond a plane surface at this distance from its centre, m.
+fn air_part(grid: &Grid, distance: f64) -> f64 {
+    (0.5 + distance / grid.dx).clamp(0.0, 1.0)
 }
 
 /// What lies beyond the faces of a cell that pressure drives: another cell, or nothing and the side of the domain.
@@ -306,14 +398,14 @@ mod tests {
 
         /// Air of the bubbles of `now`, which were `old` in `before`.
         fn next(&mut self, (before, old): (&str, &[Bubble]), now: &str) -> Vec<f64> {
-            let (before, now) = (self.distance(before), self.distance(now));
-            let next = self.finder.next(&self.grid, &self.boundary, (&before, old), &now, Bubbles::Sealed);
+            let (before, mut now) = (self.distance(before), self.distance(now));
+            let next = self.finder.next(&self.grid, &self.boundary, (&before, old), &mut now, Bubbles::Sealed);
             next.iter().map(|bubble| bubble.air).collect()
         }
     }
 
     fn with_air(cells: std::ops::Range<u32>, air: f64) -> Bubble {
-        Bubble { cells: cells.collect(), air, room: air }
+        Bubble { cells: cells.collect(), air, seen: air, room: air }
     }
 
     #[test]
@@ -342,7 +434,7 @@ mod tests {
     #[test]
     fn air_is_shared_when_a_bubble_splits_and_added_when_bubbles_merge() {
         let mut row = Row::closed(12);
-        assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.25, 3.75]);
+        assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.0, 4.0]);
         let two = [with_air(1..3, 2.0), with_air(4..6, 3.0)];
         assert_eq!(row.next((".aa.bb......", &two), ".aaaaa......").iter().sum::<f64>(), 5.0);
     }
@@ -351,9 +443,43 @@ mod tests {
     fn a_small_bubble_may_move_by_a_cell() {
         let mut row = Row::closed(8);
         assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "....a..."), [0.8]);
-        // What has shrunk below a cell joins another bubble that is near; far from all it is lost, and what is found there is a void.
+        // What has shrunk below a cell joins another bubble that is near. Far from all it is kept, but for less than half a cell;
+        // what is found there is a void.
         assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "......a."), [0.8]);
-        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.8)]), "......a."), [0.0; 0]);
+        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.8)]), "......a."), [0.8]);
+        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.4)]), "......a."), [0.0; 0]);
+    }
+
+    #[test]
+    fn a_closed_bubble_keeps_the_cell_where_particles_are_fewest() {
+        let mut row = Row::closed(6);
+        let (before, mut now) = (row.distance("..aa.."), row.distance("......"));
+        now.data[4] = -0.6;
+        let old = [with_air(2..4, 1.2)];
+        let next = row.finder.next(&row.grid, &row.boundary, (&before, &old), &mut now, Bubbles::Sealed);
+        assert_eq!((next.len(), &next[0].cells[..], next[0].air), (1, &[4][..], 1.2));
+    }
+
+    /// The surface moves until the room is right, but no cell becomes liquid or air by that, and it moves by a fifth of a cell at
+    /// most.
+    #[test]
+    fn the_surface_is_shifted_until_there_is_room_for_the_air() {
+        let mut row = Row::closed(6);
+        let before = row.distance("..aa..");
+        let mut room_for = |air: f64| {
+            let mut now = row.distance("..aa..");
+            now.data = vec![-1.0, -0.3, 0.4, 0.7, -0.3, -1.0];
+            let old = [with_air(2..4, air)];
+            let next = row.finder.next(&row.grid, &row.boundary, (&before, &old), &mut now, Bubbles::Sealed);
+            assert!((next[0].seen - 2.3).abs() < 1e-12, "{next:?}");
+            assert!(now.data.iter().enumerate().all(|(c, d)| (*d >= 0.0) == (2..4).contains(&c)));
+            (next[0].room, now.data[1])
+        };
+        for air in [2.1, 2.3, 2.5] {
+            assert!((room_for(air).0 - air).abs() < 1e-8, "{air}");
+        }
+        // Two surfaces and the cell at 0.4 by 0.1, which is then full.
+        assert!((room_for(3.0).0 - 2.8).abs() < 1e-8 && (room_for(3.0).1 + 0.1).abs() < 1e-8, "{:?}", room_for(3.0));
     }
 
     #[test]
@@ -362,6 +488,10 @@ mod tests {
         let air = row.next(("...aaaaa", &[]), "...aa.bb");
         assert_eq!(air, [2.0]);
         assert_eq!(row.next(("......bb", &[]), ".a....bb"), [0.0; 0]);
+        // A bubble wins nothing by a gap beside it.
+        assert_eq!(row.next((".aaa....", &[with_air(2..4, 1.8)]), ".aaa...."), [1.8]);
+        // A pocket that moves while it is cut off is full of air.
+        assert_eq!(row.next(("....aaaa", &[]), "...aa.bb"), [2.0]);
     }
 
     #[test]

@@ -252,7 +252,7 @@ impl Water {
         self.find_surface(grid, boundary, next);
         if self.params.bubbles != Bubbles::Off {
             let old = (&now.distance, &now.bubbles[..]);
-            next.bubbles = self.finder.next(grid, boundary, old, &next.distance, self.params.bubbles);
+            next.bubbles = self.finder.next(grid, boundary, old, &mut next.distance, self.params.bubbles);
         }
         clock.lap("surface");
 
