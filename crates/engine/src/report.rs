@@ -1,11 +1,11 @@
 //! What one step did: a line of `stats.jsonl`.
 
 use crate::coupling::immersed::BodyImpulse;
-use crate::fluid::boundary::Boundary;
+use crate::fluid::boundary::{BodyFace, Boundary};
 use crate::fluid::smoke::{SmokeParams, SmokeState};
 use crate::fluid::water::{Bubble, WaterParams, WaterState};
 use crate::fluid::{FluidParams, FluidState};
-use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides};
+use crate::grid::{Axis, CellField, FaceField, Grid, parallel::sum_rows, strides, unravel};
 use crate::solid::rigid::RigidEvent;
 use crate::world::{Coupled, World};
 use glam::{DQuat, DVec3};
@@ -289,10 +289,12 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
     }
 }
 
-/// A face carries the mean open volume of its two cells.
+/// Momentum and kinetic energy are those of the fluid that the pressure moves, with the masses that it moves: a face carries its
+/// open part of the dual cell, one that a free body takes along half a cell for each of its sides that is wet. So what the projection
+/// does to them is what it does to the solids, and energy never grows there (rows A14, K4).
 fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> FluidReport {
-    let (grid, velocity, volume) = (&world.params().grid, &world.state().velocity, &world.boundary().volume);
-    let (rho, cell) = (params.rho, grid.dx.powi(3));
+    let (grid, velocity, boundary) = (&world.params().grid, &world.state().velocity, world.boundary());
+    let (rho, cell, volume) = (params.rho, grid.dx.powi(3), &boundary.volume);
     let [nx, ny, _] = grid.dims;
     let row_of = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
 
@@ -300,21 +302,30 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
     let mut kinetic = 0.0;
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
         let a = axis.index();
-        let stride = strides(grid.dims)[a];
         let dims = grid.face_dims(axis);
-        let [p, e] = sum_rows(dims, |j, k| {
+        let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+        let is_side = |at: [usize; 3]| at[a] == 0 || at[a] == grid.dims[a];
+        let mut sum = sum_rows(dims, |j, k| {
             let mut sum = Pair::default();
             for i in 0..dims[0] {
-                let (at, c) = ([i, j, k], i + nx * (j + ny * k));
-                let upper = if at[a] < grid.dims[a] { volume.data[c] } else { 0.0 };
-                let lower = if at[a] > 0 { volume.data[c - stride] } else { 0.0 };
-                let u = velocity[(axis, at)];
-                let mass = 0.5 * (upper + lower);
-                sum = Pair([sum.0[0] + mass * u, sum.0[1] + 0.5 * mass * u * u]);
+                let (at, face) = ([i, j, k], i + dims[0] * (j + dims[1] * k));
+                let mass = if is_side(at) {
+                    // Half of the dual cell lies beyond it.
+                    0.5 * open[face]
+                } else if free[face] {
+                    open[face]
+                } else {
+                    0.0
+                };
+                sum.add(mass, velocity.axes[a][face]);
             }
             sum
-        })
-        .0;
+        });
+        let is_inner = |face: &&BodyFace| face.axis == axis && !is_side(unravel(dims, face.index));
+        for face in boundary.constrained.iter().filter(is_inner) {
+            sum.add(face.mass(open[face.index]), velocity.axes[a][face.index]);
+        }
+        let [p, e] = sum.0;
         momentum[a] = rho * cell * p;
         kinetic += rho * cell * e;
     }
@@ -345,6 +356,14 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
 /// Two sums taken in one pass.
 #[derive(Default)]
 struct Pair([f64; 2]);
+
+impl Pair {
+    /// Momentum and kinetic energy of one more mass.
+    fn add(&mut self, mass: f64, u: f64) {
+        self.0[0] += mass * u;
+        self.0[1] += 0.5 * mass * u * u;
+    }
+}
 
 impl std::iter::Sum for Pair {
     fn sum<I: Iterator<Item = Self>>(pairs: I) -> Self {

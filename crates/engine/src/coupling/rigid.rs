@@ -103,7 +103,9 @@ impl RigidCoupling {
             let centre = state.bodies[body].position;
             let mut rows = BTreeMap::<u32, Twist>::new();
             let jacobian = |push: DVec3, at: DVec3| {
-                let moment = (at - centre).cross(push);
+                // All pressure on a ball passes through its centre. That of its triangles does not quite, and what little is left
+                // makes a light ball spin, by hundreds of turns a second.
+                let moment = if solid.is_ball { DVec3::ZERO } else { (at - centre).cross(push) };
                 [push.x, push.y, push.z, moment.x, moment.y, moment.z]
             };
             let mut add = |cell: usize, push: Twist| {
