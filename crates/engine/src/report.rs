@@ -289,9 +289,11 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
     }
 }
 
-/// Momentum and kinetic energy are those of the fluid that the pressure moves, with the masses that it moves: a face carries its
-/// open part of the dual cell, one that a free body takes along half a cell for each of its sides that is wet. So what the projection
-/// does to them is what it does to the solids, and energy never grows there (rows A14, K4).
+/// Of momentum, a face carries the mean open volume of its two cells: that of a uniform flow is exact.
+///
+/// Of kinetic energy it carries the mass that the pressure moves there: the open part of the face, times the dual cell; of a face that a free
+/// body takes along, half a cell for each side that is wet. The projection does not increase that (row A14), so that it has to be the
+/// energy of the ledger (row K4).
 fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> FluidReport {
     let (grid, velocity, boundary) = (&world.params().grid, &world.state().velocity, world.boundary());
     let (rho, cell, volume) = (params.rho, grid.dx.powi(3), &boundary.volume);
@@ -305,10 +307,14 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
         let dims = grid.face_dims(axis);
         let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
         let is_side = |at: [usize; 3]| at[a] == 0 || at[a] == grid.dims[a];
-        let mut sum = sum_rows(dims, |j, k| {
+        let stride = strides(grid.dims)[a];
+        let [p, mut e] = sum_rows(dims, |j, k| {
             let mut sum = Pair::default();
             for i in 0..dims[0] {
-                let (at, face) = ([i, j, k], i + dims[0] * (j + dims[1] * k));
+                let (at, face, c) = ([i, j, k], i + dims[0] * (j + dims[1] * k), i + nx * (j + ny * k));
+                let upper = if at[a] < grid.dims[a] { volume.data[c] } else { 0.0 };
+                let lower = if at[a] > 0 { volume.data[c - stride] } else { 0.0 };
+                let u = velocity.axes[a][face];
                 let mass = if is_side(at) {
                     // Half of the dual cell lies beyond it.
                     0.5 * open[face]
@@ -317,15 +323,15 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
                 } else {
                     0.0
                 };
-                sum.add(mass, velocity.axes[a][face]);
+                sum = Pair([sum.0[0] + 0.5 * (upper + lower) * u, sum.0[1] + 0.5 * mass * u * u]);
             }
             sum
-        });
+        })
+        .0;
         let is_inner = |face: &&BodyFace| face.axis == axis && !is_side(unravel(dims, face.index));
         for face in boundary.constrained.iter().filter(is_inner) {
-            sum.add(face.mass(open[face.index]), velocity.axes[a][face.index]);
+            e += 0.5 * face.mass(open[face.index]) * velocity.axes[a][face.index].powi(2);
         }
-        let [p, e] = sum.0;
         momentum[a] = rho * cell * p;
         kinetic += rho * cell * e;
     }
@@ -356,14 +362,6 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
 /// Two sums taken in one pass.
 #[derive(Default)]
 struct Pair([f64; 2]);
-
-impl Pair {
-    /// Momentum and kinetic energy of one more mass.
-    fn add(&mut self, mass: f64, u: f64) {
-        self.0[0] += mass * u;
-        self.0[1] += 0.5 * mass * u * u;
-    }
-}
 
 impl std::iter::Sum for Pair {
     fn sum<I: Iterator<Item = Self>>(pairs: I) -> Self {
