@@ -8,6 +8,7 @@ mod bubbles;
 mod cut_cells;
 mod dam_break;
 mod density_sweep;
+mod energy;
 mod floating;
 mod flow_rates;
 mod heave;

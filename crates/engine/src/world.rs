@@ -216,7 +216,8 @@ impl World {
         let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&grid, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
-        let body_velocity = |body: u32, at: DVec3| rigids.velocity(&bodies, body as usize).at(at);
+        let body_velocity =
+            |body: u32, at: DVec3| immersed.seen(body as usize, rigids.velocity(&bodies, body as usize)).at(at);
         if let Some(water) = content.water() {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
@@ -395,7 +396,9 @@ impl World {
     fn add_weight(&mut self, dt: f64) {
         for body in 0..self.rigids.len() {
             let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
-            let gain = self.params.fluid.body_gain(self.state.time, dt, self.params.fluid.rho() * volume / mass);
+            let displaced = self.params.fluid.rho() * volume / mass;
+            let beyond = self.immersed.share_beyond(&self.params.grid, self.params.walls, body);
+            let gain = self.params.fluid.body_gain(self.state.time, dt, displaced, beyond);
             self.rigids.apply_impulse(&mut self.next.bodies, body, mass * gain, DVec3::ZERO);
         }
     }
@@ -444,7 +447,8 @@ impl World {
         let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body))].concat();
         let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
         let bubble_flux = projection.pocket_flux(boundary, &pushed, &next.velocity);
-        boundary.set_body_velocity(grid, |body, at| rigids.velocity(&next.bodies, body as usize).at(at));
+        let velocity = |body: usize| immersed.seen(body, rigids.velocity(&next.bodies, body));
+        boundary.set_body_velocity(grid, |body, at| velocity(body as usize).at(at));
         boundary.impose(&mut next.velocity);
         immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");

@@ -66,6 +66,8 @@ pub(super) struct Body {
     velocity: RigidVelocity,
     /// False once it has left the domain.
     is_there: bool,
+    /// A free ball in cut cells.
+    pub(super) is_ball: bool,
     cut: BodyCut,
     /// Of a body that meets the fluid at faces.
     voxels: Option<Voxels>,
@@ -157,6 +159,10 @@ impl Immersed {
                 volume: surface.volume(),
                 cut: drive.cut(grid, &surface, pose),
                 voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
+                is_ball: matches!(
+                    (shape, &drive, interface),
+                    (Shape::Sphere { .. }, Drive::Free(_), Interface::CutCells)
+                ),
                 surface,
                 previous: pose,
                 pose,
@@ -229,6 +235,27 @@ impl Immersed {
             Drive::Free(n) => Some((n, body)),
             Drive::Scripted(_) => None,
         })
+    }
+
+    /// How a free body that moves with `velocity` moves as the fluid sees it: along a ball fluid slips, however that spins.
+    pub fn seen(&self, body: usize, velocity: RigidVelocity) -> RigidVelocity {
+        let is_ball = self.free().any(|(n, solid)| n == body && solid.is_ball);
+        RigidVelocity { angular: if is_ball { DVec3::ZERO } else { velocity.angular }, ..velocity }
+    }
+
+    /// Which part of a free body is beyond open sides of the domain, roughly: that of the width of a ball around it.
+    pub fn share_beyond(&self, grid: &Grid, walls: [[Wall; 2]; 3], body: usize) -> f64 {
+        let Some((_, solid)) = self.free().find(|(n, _)| *n == body) else { return 0.0 };
+        let (low, high) = (solid.pose.position - grid.origin, grid.upper() - solid.pose.position);
+        let share = |axis: Axis| {
+            let a = axis.index();
+            let beyond = |side: usize, room: f64| match walls[a][side] {
+                Wall::Open => (0.5 * (1.0 - room / solid.radius)).clamp(0.0, 1.0),
+                Wall::Closed | Wall::Inflow { .. } => 0.0,
+            };
+            beyond(0, low[a]).max(beyond(1, high[a]))
+        };
+        Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(share).fold(0.0, f64::max)
     }
 
     /// The step from `time` to `time + dt` as the fluid sees it.

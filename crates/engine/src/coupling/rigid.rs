@@ -55,6 +55,8 @@ struct Rows {
     faces: Vec<(ConstrainedFace, Twist)>,
     /// Jᵀβ (u* − J V*), N s and N m s.
     drag: Twist,
+    /// Whether B has more than its surface: what it stands on.
+    is_closed: bool,
 }
 
 /// Six numbers: along the axes, and about them.
@@ -149,23 +151,18 @@ impl RigidCoupling {
                 drag.iter_mut().zip(jacobian).for_each(|(drag, j)| *drag += unit * mass * slip * j);
                 faces.push((ConstrainedFace { axis, index, mass }, jacobian));
             }
-            if !solid.crosses_open_side(grid, boundary.walls) {
-                // The full system has faces and no rows, and knows nothing of this: leave alone what does not stand.
-                let least = if faces.is_empty() { 0.0 } else { LEAST_MISSING };
-                close(grid, &mut rows, least, |cell| has_free_face(grid, boundary, cell));
-            }
+            let is_closed = !solid.crosses_open_side(grid, boundary.walls)
+                && close(grid, &mut rows, |cell| has_free_face(grid, boundary, cell));
             if faces.is_empty() {
-                let axes = turning_axes(
-                    solid.polygons().iter().map(|p| (p.area, (p.centroid - centre).cross(p.area))),
-                    grid.dx,
-                );
+                let pushes = solid.polygons().iter().map(|p| (p.area, (p.centroid - centre).cross(p.area)));
+                let axes = if solid.is_ball { DMat3::ZERO } else { turning_axes(pushes, grid.dx) };
                 for row in rows.values_mut() {
                     let moment = axes * DVec3::from_slice(&row[3..]);
                     row[3..].copy_from_slice(&moment.to_array());
                 }
             }
             let (cells, values) = rows.into_iter().unzip();
-            bodies.push(Rows { body, cells, values, faces, drag });
+            bodies.push(Rows { body, cells, values, faces, drag, is_closed });
         }
         let groups = groups(&bodies, unit, rigids, state);
         Self { bodies, groups, unit }
@@ -178,7 +175,8 @@ impl RigidCoupling {
             let members = || group.members.iter().map(|&member| &self.bodies[member]);
             let rows = members().map(|rows| rows.cells.iter().copied().zip(rows.values.iter().copied()).collect());
             let block = self.block(&group.response, rows.collect());
-            if members().all(|rows| rows.faces.is_empty()) {
+            // Constraints at faces cannot tell what a body stands on.
+            if members().all(|rows| rows.faces.is_empty()) || members().any(|rows| rows.is_closed) {
                 terms.cut.blocks.extend(block);
                 continue;
             }
@@ -278,9 +276,6 @@ impl RigidCoupling {
     }
 }
 
-/// With face constraints, a body that lacks this part of its surface stands on something.
-const LEAST_MISSING: f64 = 0.03;
-
 /// Whether fluid can pass through any face of a cell.
 fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     let at = unravel(grid.dims, cell);
@@ -293,18 +288,18 @@ fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
 
 /// Make `rows` of B add up to nothing, as those of a closed surface do: drop those of cells that no fluid passes (`is_passed` tells)
 /// and give what is missing to the part of the surface that faces the same way, or to its rim if there is none.
-/// What is less than the part `least` of the surface is let be.
-fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, least: f64, is_passed: impl Fn(usize) -> bool) {
+/// Returns whether anything was.
+fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, is_passed: impl Fn(usize) -> bool) -> bool {
+    rows.retain(|&cell, _| is_passed(cell as usize));
     let (mut missing, mut surface) = ([0.0; 6], 0.0);
-    for row in rows.iter().filter(|(cell, _)| is_passed(**cell as usize)).map(|(_, row)| row) {
+    for row in rows.values() {
         missing.iter_mut().zip(row).for_each(|(missing, b)| *missing -= b);
         surface += DVec3::from_slice(row).length();
     }
     let size = DVec3::from_slice(&missing).length();
-    if size < least * surface {
-        return;
+    if size <= ROUND_OFF * surface {
+        return false;
     }
-    rows.retain(|&cell, _| is_passed(cell as usize));
     let outwards = DVec3::from_slice(&missing).normalize_or_zero();
     let facing = |row: &Twist| DVec3::from_slice(row).dot(outwards).max(0.0);
     let height = |cell: u32| grid.cell_centre(unravel(grid.dims, cell as usize)).dot(outwards);
@@ -317,6 +312,7 @@ fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, least: f64, is_passed: im
     for (row, share) in rows.values_mut().zip(shares).filter(|(_, share)| *share > 0.0) {
         row.iter_mut().zip(missing).for_each(|(b, missing)| *b += missing * share / all);
     }
+    true
 }
 
 /// Arms of the surface below this many cells are errors of its polygons: that of a polygon whose middle or normal is off by as much

@@ -3,7 +3,9 @@
 //! Every sample is traced back to where it came from (its *foot*) and takes the value there: Stam's
 //! semi-Lagrangian step, stable for any Δt. MacCormack's variant (Selle et al. 2008) carries the result
 //! forward again (to the *head*), which shows twice the error that was made, removes it, and keeps the
-//! outcome within the values around the foot, so that nothing overshoots.
+//! outcome within the values around the foot, so that nothing overshoots. Velocity next to a solid is left uncorrected: the field
+//! that is continued into the solid has a kink at its surface, which is no error of the step. To take it for one fed a moving ball
+//! and the fluid around it 1 to 3 % of their energy in 100 steps (row K4).
 //!
 //! Traces end at solid surfaces and closed sides. What comes in through an open side or an inflow has the
 //! value given for it. All positions are in index space (see `grid::sample`).
@@ -162,6 +164,10 @@ impl Advector {
                 let (starts, carried_here) = (&old.data()[samples.clone()], &carried.data()[samples]);
                 let heads = tracer.ends(&old, axis, row, forth);
                 for (i, head) in heads.enumerate() {
+                    if axis.is_some_and(|axis| tracer.face_clearance(axis, i, row) < KINK) {
+                        values[i] = carried_here[i];
+                        continue;
+                    }
                     let again = if is_inside(head, domain) { carried.linear(head) } else { starts[i] };
                     let corrected = carried_here[i] + 0.5 * (starts[i] - again);
                     values[i] = min(max(corrected, ranges[i][0]), ranges[i][1]);
@@ -172,6 +178,9 @@ impl Advector {
 
 /// How far, in cells, a trace may go into a solid: enough that samples on its surface are not stuck there.
 const SKIN: f64 = 0.1;
+
+/// How near to a solid, in cells, a trace back reads the kink at its surface.
+const KINK: f64 = 1.0;
 
 /// Rows of samples handed to a thread at once.
 const MIN_ROWS: usize = 16;
@@ -240,6 +249,19 @@ impl<'a> Tracer<'a> {
                 h / 9.0 * (2.0 * k1 + 3.0 * k2 + 4.0 * k3)
             }
         }
+    }
+
+    /// Distance from a face to the nearest solid, in cells: face `i` of a row of those across `axis`.
+    #[inline(always)]
+    fn face_clearance(&self, axis: Axis, i: usize, row: usize) -> f64 {
+        let Some(distance) = &self.distance else { return f64::INFINITY };
+        let [nx, ny, nz] = self.cells;
+        let rows = if axis == Axis::Y { ny + 1 } else { ny };
+        let mut below = [i, row % rows, row / rows];
+        let above = [below[0].min(nx - 1), below[1].min(ny - 1), below[2].min(nz - 1)];
+        below[axis.index()] = below[axis.index()].saturating_sub(1);
+        let at = |[i, j, k]: [usize; 3]| distance.data()[i + nx * (j + ny * k)];
+        0.5 * (at(below) + at(above))
     }
 
     /// Where the samples of one row of a lattice come to lie, not through solids or closed sides.

@@ -74,6 +74,13 @@ pub struct BodyFace {
     pub is_wet: [bool; 2],
 }
 
+impl BodyFace {
+    /// The fluid that the face takes along, in cells: half of one for each wet side, if `open` of the face is.
+    pub fn mass(&self, open: f64) -> f64 {
+        0.5 * open * self.is_wet.iter().filter(|&&is_wet| is_wet).count() as f64
+    }
+}
+
 /// Everything that bounds the fluid during one step.
 #[derive(Clone, Debug)]
 pub struct Boundary {

@@ -67,13 +67,17 @@ impl FluidParams {
     }
 
     /// Velocity that a free body gains over a step from `time` to `time + dt` (s) by itself, m/s; `displaced` is the mass of the
-    /// fluid in its place ÷ its own.
+    /// fluid in its place ÷ its own, `beyond` the share of it beyond open sides.
     ///
     /// Smoke is computed without the weight of the air and the pressure that carries it: what that pressure does to a body
-    /// is taken off its weight here.
-    pub fn body_gain(&self, time: f64, dt: f64, displaced: f64) -> DVec3 {
+    /// is taken off its weight here. Air beyond an open side is not computed, but a body there still has to move it along, half
+    /// of what it displaces, as a ball does: else a light one would leave the domain like a bullet.
+    pub fn body_gain(&self, time: f64, dt: f64, displaced: f64, beyond: f64) -> DVec3 {
         match self {
-            Self::Smoke(smoke) => dt * (smoke.acceleration + (1.0 - displaced) * smoke.gravity),
+            Self::Smoke(smoke) => {
+                let weight = (1.0 - displaced) * smoke.gravity / (1.0 + 0.5 * beyond * displaced);
+                dt * (smoke.acceleration + weight)
+            }
             Self::Water(water) => water.gain(time, dt),
         }
     }
