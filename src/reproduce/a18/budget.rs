@@ -29,7 +29,7 @@ struct Case {
 }
 
 fn run(size: Size) -> Result<Report, Failure> {
-    let n = if size == Size::Full { 64 } else { 32 };
+    let n = if size == Size::Full { 64 } else { 48 };
     let failed = |e: StepError| Failure::new(Exit::Numerical, e.to_string());
     let case = |solver: PressureSolver, most: Option<usize>| {
         let course = rising_box(n, solver, most).map_err(failed)?;

@@ -323,17 +323,18 @@ fn run<M: Preconditioner>(
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
-    let easing = Easing::new(low_rank, laplacian.largest());
-    let eased = easing.norm(b_norm, rhs);
+    // If CᵀC is below the diagonal, more than a tenth is left.
+    let easing = (low_rank.largest() > laplacian.largest()).then(|| Easing::new(low_rank, laplacian.largest()));
+    let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
     let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     // Light bodies come with a velocity that they lose as soon as they touch the fluid: that is not what is to be solved for.
-    let is_light = eased < LIGHT * b_norm;
-    if is_light {
+    let mut b_norm = b_norm;
+    if let Some(easing) = easing.filter(|_| eased < LIGHT * b_norm) {
         easing.apply(&mut vectors.r, pressure);
         rr = operator.residual(rhs, pressure, &mut vectors.r);
+        b_norm = eased;
     }
-    let b_norm = if is_light { eased } else { b_norm };
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);
         rr = dot(&vectors.r, &vectors.r);
