@@ -12,10 +12,10 @@
 //! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once.
 //!
 //! A ball does not move the fluid when it turns, but the polygons of its surface do, a little; a body light enough would spin on
-//! their errors. Axes about which the surface has no arm worth a part of a cell ([`LEAST_ARM`]) are left out of B.
+//! their errors. Axes about which the surface has no arm worth a part of a cell (`LEAST_ARM`) are left out of B.
 //!
 //! Where a body stands on the floor or leans on a wall its surface meets no fluid that the grid could resolve; the film of fluid
-//! that is there has the pressure of the cells around, and these stand in for it ([`close`]). Without them a light body would be
+//! that is there has the pressure of the cells around, and these stand in for it (`close`). Without them a light body would be
 //! held to the floor, and in a closed box no fluid could take its place.
 //!
 //! With **face constraints** \[A18, eq. 15–17\] there are no polygons: B has the faces between the cell centres that the body

@@ -380,8 +380,7 @@ mod tests {
         (side[12], side[30]) = (0.25, 0.75);
         let extra = vec![0.0; 48];
         let row = Row { x: &x, sides: [&side; 4], extra: &extra };
-        let mut plane = Plane::<Uniform, f64>::default();
-        plane.starts = vec![0];
+        let mut plane = Plane::<Uniform, f64> { starts: vec![0], ..Plane::default() };
         cut(&row, |start, end, uniform| {
             let kind = uniform.map_or(Kind::Packed(0), Kind::Uniform);
             plane.spans.push(Span { start: start as u32, end: end as u32, kind });
