@@ -114,18 +114,18 @@ impl LowRank {
     }
 }
 
-/// One number per column of each of some `blocks`, which threads share.
+/// Numbers of some `blocks`, which threads share; `count` tells how many each has.
 pub(super) fn gather<B: Sync>(
     blocks: &[B],
     out: &mut Vec<f64>,
-    columns: impl Fn(&B) -> usize,
+    count: impl Fn(&B) -> usize,
     f: impl Fn(&B, &mut [f64]) + Sync,
 ) {
-    out.resize(blocks.iter().map(&columns).sum(), 0.0);
+    out.resize(blocks.iter().map(&count).sum(), 0.0);
     let mut parts: Vec<(&B, &mut [f64])> = Vec::with_capacity(blocks.len());
     let mut rest = &mut out[..];
     for block in blocks {
-        let (own, others) = rest.split_at_mut(columns(block));
+        let (own, others) = rest.split_at_mut(count(block));
         parts.push((block, own));
         rest = others;
     }
@@ -158,20 +158,32 @@ fn dot_row(row: &[f64], s: &[f64]) -> f64 {
 /// Rows that are worth a task of their own.
 const SHARE: usize = 4096;
 
-/// x ← x + C s for all blocks; threads share the cells.
+/// x ← x + C s for all blocks.
 pub(super) fn scatter<T: Real>(blocks: &[&Block], s: &[f64], x: &mut [T]) {
+    let starts = starts(blocks.iter().map(|block| block.columns));
+    for_rows(blocks, x, |n, row, x| {
+        let Block { columns, values, .. } = blocks[n];
+        let push = dot_row(&values[columns * row..][..*columns], &s[starts[n]..]);
+        *x = T::of(x.f64() + push);
+    });
+}
+
+/// Where each of some parts begins, one after the other.
+pub(super) fn starts(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
+    sizes.scan(0, |next, size| Some(std::mem::replace(next, *next + size))).collect()
+}
+
+/// Visit what the rows of all blocks have in `x`: f(block, row, value). Threads share the cells; blocks come in order.
+pub(super) fn for_rows<T: Real>(blocks: &[&Block], x: &mut [T], f: impl Fn(usize, usize, &mut T) + Sync) {
     let rows: usize = blocks.iter().map(|block| block.cells.len()).sum();
     let share = x.len().div_ceil(rows.div_ceil(SHARE).clamp(1, 64)).max(1);
     x.par_chunks_mut(share).enumerate().for_each(|(n, x)| {
-        let (start, mut s) = (n * share, s);
-        for block in blocks {
+        let start = n * share;
+        for (number, block) in blocks.iter().enumerate() {
             let place = |cell: usize| block.cells.partition_point(|&c| (c as usize) < cell);
             for row in place(start)..place(start + x.len()) {
-                let push = dot_row(&block.values[block.columns * row..][..block.columns], s);
-                let x = &mut x[block.cells[row] as usize - start];
-                *x = T::of(x.f64() + push);
+                f(number, row, &mut x[block.cells[row] as usize - start]);
             }
-            s = &s[block.columns..];
         }
     });
 }

@@ -240,8 +240,14 @@ impl Bodies {
             return;
         }
         let Self { blocks, pushed, saved, .. } = self;
-        saved.clear();
-        saved.extend(blocks.iter().flat_map(|block| &block.k.cells).map(|&cell| b[cell as usize].f64()));
+        low_rank::gather(
+            blocks,
+            saved,
+            |block| block.k.cells.len(),
+            |block, saved| {
+                saved.iter_mut().zip(&block.k.cells).for_each(|(saved, &cell)| *saved = b[cell as usize].f64());
+            },
+        );
         gather(blocks, pushed, |block, out| block.t.gather(b, out));
         pushed[self.moving..].iter_mut().zip(&self.pockets).for_each(|(y, pocket)| *y -= pocket.rhs);
         let mut y = std::mem::take(pushed);
@@ -288,8 +294,9 @@ impl Bodies {
             return 0.0;
         }
         let Self { blocks, pockets, moving, pushed, work, saved, .. } = self;
-        let cells = blocks.iter().flat_map(|block| &block.k.cells);
-        cells.zip(saved).for_each(|(&cell, saved)| b[cell as usize] = B::of(*saved));
+        let columns: Vec<&Block> = blocks.iter().map(|block| &block.k).collect();
+        let starts = low_rank::starts(columns.iter().map(|block| block.cells.len()));
+        low_rank::for_rows(&columns, b, |n, row, b| *b = B::of(saved[starts[n] + row]));
         gather(blocks, work, |block, out| block.k.gather(z, out));
         let mut product: f64 = pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum();
         for (pocket, y) in pockets.iter_mut().zip(&pushed[*moving..]) {
@@ -435,14 +442,7 @@ fn balance(component: &[bool], columns: usize, rows: &mut [(usize, Vec<f64>)]) {
 
 /// Kᵀ T, the lower triangle of blocks.
 fn products(blocks: &[Columns], columns: usize) -> Vec<f64> {
-    let starts: Vec<usize> = blocks
-        .iter()
-        .scan(0, |next, block| {
-            let start = *next;
-            *next += block.k.columns;
-            Some(start)
-        })
-        .collect();
+    let starts = low_rank::starts(blocks.iter().map(|block| block.k.columns));
     // Each pair of blocks is independent of the others.
     let pairs: Vec<(usize, usize)> = (0..blocks.len()).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
     let products: Vec<Option<Vec<f64>>> = pairs.par_iter().map(|&(a, b)| product(&blocks[a].k, &blocks[b].t)).collect();
