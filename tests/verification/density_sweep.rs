@@ -16,7 +16,7 @@ const RADIUS: f64 = 4.0 / 64.0;
 const ADDED: f64 = 0.622820;
 
 /// A ball with a radius of 4 cells in a closed box of cells of 1/64 m, 16 wide and `height` high, full of fluid.
-fn ball(height: usize, ratio: f64, velocity: DVec3, interface: Interface) -> WorldParams {
+pub fn ball(height: usize, ratio: f64, velocity: DVec3, interface: Interface) -> WorldParams {
     let mut params = still_air([16, height, 16], 1.0 / 64.0);
     let smoke = params.fluid.smoke();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);

@@ -1,13 +1,12 @@
 //! Rows K4 and C10: the energy of a ball and the fluid around it, and their speeds where the ball meets the sides of its box.
 
-use crate::support::still_air;
+use crate::density_sweep;
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::rigid::Interface;
 use bathtub_engine::world::{TimeParams, World, WorldParams};
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 
 const G: f64 = 9.81;
 const RHO: f64 = 1000.0;
@@ -16,22 +15,9 @@ const RADIUS: f64 = 4.0 * DX;
 
 /// A ball with a radius of 4 cells in a closed box of `cells` cubed, full of fluid.
 fn ball(cells: usize, ratio: f64, position: DVec3, velocity: DVec3, interface: Interface) -> WorldParams {
-    let mut params = still_air([cells; 3], DX);
+    let mut params = density_sweep::ball(16, ratio, velocity, interface);
     params.grid = Grid::new([cells; 3], DX, DVec3::ZERO);
-    let smoke = params.fluid.smoke();
-    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
-    params.bodies = vec![RigidBody {
-        name: "ball".into(),
-        shape: Shape::Sphere { radius: RADIUS },
-        mass: Mass::Density(RHO * ratio),
-        interface,
-        pose: Pose { position, rotation: DQuat::IDENTITY },
-        velocity,
-        spin: DVec3::ZERO,
-        friction: 0.5,
-        restitution: 0.0,
-    }];
-    params.pressure.params.tolerance = 1e-6;
+    params.bodies[0].pose.position = position;
     params
 }
 

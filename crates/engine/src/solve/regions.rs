@@ -492,7 +492,7 @@ mod tests {
     }
 
     /// A piston between two closed chambers, of 64 and 128 cells: only the same pressure on both sides moves nothing. A second one
-    /// that only the second chamber touches leaves nothing undetermined.
+    /// that only the second chamber touches leaves nothing undetermined. (Smaller chambers are crevices, which tie nothing.)
     #[test]
     fn pistons_tie_regions_together() {
         let grid = Grid::new([192, 1, 1], 1.0, DVec3::ZERO);
@@ -510,6 +510,7 @@ mod tests {
             regions.remove_means(&mut v);
             [v[5], v[100]]
         };
+        // Means are sums over up to 192 cells.
         let close = |a: [f64; 2], b: [f64; 2]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-13);
         assert!(close(left(vec![piston(vec![0, 64], vec![1.0, -1.0])]), [2.0, -1.0]));
         // Twice the area on the other side: half the pressure balances.

@@ -434,6 +434,7 @@ mod tests {
     #[test]
     fn air_is_shared_when_a_bubble_splits_and_added_when_bubbles_merge() {
         let mut row = Row::closed(12);
+        // By the room that the pieces have, not by how many of the old cells they took over.
         assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.0, 4.0]);
         let two = [with_air(1..3, 2.0), with_air(4..6, 3.0)];
         assert_eq!(row.next((".aa.bb......", &two), ".aaaaa......").iter().sum::<f64>(), 5.0);
