@@ -6,12 +6,14 @@ mod formats;
 mod mesh;
 mod shape;
 mod tessellate;
+mod tetrahedra;
 
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;
 pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;
+pub use tetrahedra::TetMesh;
 
 use glam::{DQuat, DVec3};
 use serde::{Deserialize, Serialize};
