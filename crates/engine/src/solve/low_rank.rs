@@ -16,16 +16,17 @@ use super::pockets::Pocket;
 use super::real::Real;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The columns of one body, or of several that are joined: sparse rows of the same cells.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
+pub struct Block<V = f64> {
     /// Cells of the rows, ascending.
     pub cells: Vec<u32>,
     /// Number of columns.
     pub columns: usize,
     /// Row after row.
-    pub values: Vec<f64>,
+    pub values: Vec<V>,
 }
 
 /// C, block by block; blocks may share cells.
@@ -35,9 +36,9 @@ pub struct LowRank {
     pub blocks: Vec<Block>,
 }
 
-impl Block {
+impl<V: Real> Block<V> {
     /// Rows with their cells.
-    pub fn rows(&self) -> impl Iterator<Item = (usize, &[f64])> {
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &[V])> {
         self.cells.iter().map(|&cell| cell as usize).zip(self.values.chunks_exact(self.columns.max(1)))
     }
 
@@ -49,9 +50,52 @@ impl Block {
 
     /// out ← out + Cᵀ x.
     pub fn add_gathered<T: Real>(&self, x: &[T], out: &mut [f64]) {
-        self.rows().for_each(|(cell, row)| add_scaled(out, x[cell].f64(), row));
+        match self.columns {
+            BUBBLE => self.add_few::<BUBBLE, T>(x, out),
+            BALL => self.add_few::<BALL, T>(x, out),
+            FREE => self.add_few::<FREE, T>(x, out),
+            _ => self.rows().for_each(|(cell, row)| add_scaled(out, x[cell].f64(), row)),
+        }
     }
 
+    /// The same for N columns, with sums that stay in registers.
+    fn add_few<const N: usize, T: Real>(&self, x: &[T], out: &mut [f64]) {
+        let mut sums = [0.0; N];
+        for (&cell, row) in self.cells.iter().zip(self.values.as_chunks::<N>().0) {
+            let x = x[cell as usize].f64();
+            sums.iter_mut().zip(row).for_each(|(sum, c)| *sum += x * c.f64());
+        }
+        out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+    }
+
+    /// x ← x + C s in some rows; `x` begins with cell `first`.
+    fn push<T: Real>(&self, rows: Range<usize>, s: &[f64], x: &mut [T], first: usize) {
+        match self.columns {
+            BUBBLE => self.push_few::<BUBBLE, T>(rows, s, x, first),
+            BALL => self.push_few::<BALL, T>(rows, s, x, first),
+            FREE => self.push_few::<FREE, T>(rows, s, x, first),
+            columns => {
+                let values = self.values[columns * rows.start..].chunks_exact(columns.max(1));
+                for (&cell, row) in self.cells[rows].iter().zip(values) {
+                    let sum: f64 = row.iter().zip(s).map(|(c, s)| c.f64() * s).sum();
+                    let x = &mut x[cell as usize - first];
+                    *x = T::of(x.f64() + sum);
+                }
+            }
+        }
+    }
+
+    /// The same for N columns.
+    fn push_few<const N: usize, T: Real>(&self, rows: Range<usize>, s: &[f64], x: &mut [T], first: usize) {
+        let s: &[f64; N] = s.first_chunk().expect("a number for every column");
+        for (&cell, row) in self.cells[rows.clone()].iter().zip(&self.values.as_chunks::<N>().0[rows]) {
+            let x = &mut x[cell as usize - first];
+            *x = T::of(x.f64() + row.iter().zip(s).map(|(c, s)| c.f64() * s).sum::<f64>());
+        }
+    }
+}
+
+impl Block {
     /// Keep the rows that `keep` tells.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let kept: Vec<usize> = (0..self.cells.len()).filter(|&row| keep(self.cells[row] as usize)).collect();
@@ -69,16 +113,16 @@ impl LowRank {
         self.blocks.iter().map(|block| block.columns).sum()
     }
 
-    /// The largest entry on the diagonal of CᵀC.
-    pub fn largest(&self) -> f64 {
-        let of_block = |block: &Block| {
-            let mut squares = vec![0.0; block.columns];
+    /// CᵀC of every block.
+    pub(super) fn squares(&self) -> Vec<Vec<f64>> {
+        let square = |block: &Block| {
+            let mut square = vec![0.0; block.columns * block.columns];
             for (_, row) in block.rows() {
-                squares.iter_mut().zip(row).for_each(|(square, c)| *square += c * c);
+                square.chunks_exact_mut(block.columns).zip(row).for_each(|(out, c)| add_scaled(out, *c, row));
             }
-            squares.into_iter().fold(0.0, f64::max)
+            square
         };
-        self.blocks.par_iter().map(of_block).reduce(|| 0.0, f64::max)
+        self.blocks.par_iter().map(square).collect()
     }
 
     /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
@@ -105,7 +149,8 @@ impl LowRank {
 
     /// Cᵀ x, block after block.
     pub fn gather<T: Real>(&self, x: &[T], out: &mut Vec<f64>) {
-        gather(&self.blocks, out, |block| block.columns, |block, out| block.gather(x, out));
+        let rows = self.blocks.iter().map(|block| block.cells.len()).sum();
+        gather(&self.blocks, rows, out, |block| block.columns, |block, out| block.gather(x, out));
     }
 
     /// x ← x + C s.
@@ -114,9 +159,10 @@ impl LowRank {
     }
 }
 
-/// Numbers of some `blocks`, which threads share; `count` tells how many each has.
+/// Numbers of some `blocks`, which threads share if they have many `rows`; `count` tells how many numbers each has.
 pub(super) fn gather<B: Sync>(
     blocks: &[B],
+    rows: usize,
     out: &mut Vec<f64>,
     count: impl Fn(&B) -> usize,
     f: impl Fn(&B, &mut [f64]) + Sync,
@@ -129,29 +175,25 @@ pub(super) fn gather<B: Sync>(
         parts.push((block, own));
         rest = others;
     }
-    parts.into_par_iter().for_each(|(block, out)| f(block, out));
-}
-
-/// The columns of a body that moves freely: loops of this known length are unrolled.
-const FREE: usize = 6;
-
-/// out ← out + a v.
-#[inline(always)]
-pub(super) fn add_scaled(out: &mut [f64], a: f64, v: &[f64]) {
-    if let (Ok(out), Ok(v)) = (<&mut [f64; FREE]>::try_from(&mut *out), <&[f64; FREE]>::try_from(v)) {
-        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v);
+    if rows < SHARE {
+        parts.into_iter().for_each(|(block, out)| f(block, out));
     } else {
-        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v);
+        parts.into_par_iter().for_each(|(block, out)| f(block, out));
     }
 }
 
-/// Σ c s over the columns of a row.
+/// Numbers of columns for which loops are unrolled: a bubble or a piston, a ball, which nothing turns, any other body.
+const BUBBLE: usize = 1;
+const BALL: usize = 3;
+pub(super) const FREE: usize = 6;
+
+/// out ← out + a v.
 #[inline(always)]
-fn dot_row(row: &[f64], s: &[f64]) -> f64 {
-    if let (Ok(row), Some(s)) = (<&[f64; FREE]>::try_from(row), s.first_chunk::<FREE>()) {
-        row.iter().zip(s).map(|(c, s)| c * s).sum()
+pub(super) fn add_scaled<V: Real>(out: &mut [f64], a: f64, v: &[V]) {
+    if let (Ok(out), Ok(v)) = (<&mut [f64; FREE]>::try_from(&mut *out), <&[V; FREE]>::try_from(v)) {
+        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v.f64());
     } else {
-        row.iter().zip(s).map(|(c, s)| c * s).sum()
+        out.iter_mut().zip(v).for_each(|(out, v)| *out += a * v.f64());
     }
 }
 
@@ -159,13 +201,9 @@ fn dot_row(row: &[f64], s: &[f64]) -> f64 {
 const SHARE: usize = 4096;
 
 /// x ← x + C s for all blocks.
-pub(super) fn scatter<T: Real>(blocks: &[&Block], s: &[f64], x: &mut [T]) {
+pub(super) fn scatter<V: Real, T: Real>(blocks: &[&Block<V>], s: &[f64], x: &mut [T]) {
     let starts = starts(blocks.iter().map(|block| block.columns));
-    for_rows(blocks, x, |n, row, x| {
-        let Block { columns, values, .. } = blocks[n];
-        let push = dot_row(&values[columns * row..][..*columns], &s[starts[n]..]);
-        *x = T::of(x.f64() + push);
-    });
+    for_rows(blocks, x, |n, rows, x, first| blocks[n].push(rows, &s[starts[n]..], x, first));
 }
 
 /// Where each of some parts begins, one after the other.
@@ -173,17 +211,19 @@ pub(super) fn starts(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
     sizes.scan(0, |next, size| Some(std::mem::replace(next, *next + size))).collect()
 }
 
-/// Visit what the rows of all blocks have in `x`: f(block, row, value). Threads share the cells; blocks come in order.
-pub(super) fn for_rows<T: Real>(blocks: &[&Block], x: &mut [T], f: impl Fn(usize, usize, &mut T) + Sync) {
+/// Visit the rows of all blocks: f(block, rows, part of `x`, its first cell). Threads share the cells; blocks come in order.
+pub(super) fn for_rows<V: Real, T: Real>(
+    blocks: &[&Block<V>],
+    x: &mut [T],
+    f: impl Fn(usize, Range<usize>, &mut [T], usize) + Sync,
+) {
     let rows: usize = blocks.iter().map(|block| block.cells.len()).sum();
     let share = x.len().div_ceil(rows.div_ceil(SHARE).clamp(1, 64)).max(1);
     x.par_chunks_mut(share).enumerate().for_each(|(n, x)| {
-        let start = n * share;
+        let first = n * share;
         for (number, block) in blocks.iter().enumerate() {
             let place = |cell: usize| block.cells.partition_point(|&c| (c as usize) < cell);
-            for row in place(start)..place(start + x.len()) {
-                f(number, row, &mut x[block.cells[row] as usize - start]);
-            }
+            f(number, place(first)..place(first + x.len()), x, first);
         }
     });
 }
@@ -198,23 +238,21 @@ pub(super) fn for_rows<T: Real>(blocks: &[&Block], x: &mut [T], f: impl Fn(usize
 pub(super) struct Easing<'a> {
     low_rank: &'a LowRank,
     diagonal: f64,
-    /// Cᵀ C of every block, and the factor of 1 + Cᵀ C/d.
-    squares: Vec<(Vec<f64>, Cholesky)>,
+    /// CᵀC of every block, and the factor of 1 + CᵀC/d.
+    squares: &'a [Vec<f64>],
+    factors: Vec<Cholesky>,
 }
 
 impl<'a> Easing<'a> {
-    pub fn new(low_rank: &'a LowRank, diagonal: f64) -> Self {
-        let square = |block: &Block| {
+    pub fn new(low_rank: &'a LowRank, squares: &'a [Vec<f64>], diagonal: f64) -> Self {
+        let factorise = |(block, square): (&Block, &Vec<f64>)| {
             let n = block.columns;
-            let mut square = vec![0.0; n * n];
-            for (_, row) in block.rows() {
-                square.chunks_exact_mut(n).zip(row).for_each(|(out, c)| add_scaled(out, *c, row));
-            }
             let mut matrix: Vec<f64> = square.iter().map(|v| v / diagonal).collect();
             (0..n).for_each(|i| matrix[n * i + i] += 1.0);
-            (square, Cholesky::new(n, matrix))
+            Cholesky::new(n, matrix)
         };
-        Self { low_rank, diagonal, squares: low_rank.blocks.par_iter().map(square).collect() }
+        let factors = low_rank.blocks.iter().zip(squares).map(factorise).collect();
+        Self { low_rank, diagonal, squares, factors }
     }
 
     /// Cᵀ b and y, block after block.
@@ -223,7 +261,7 @@ impl<'a> Easing<'a> {
         self.low_rank.gather(b, &mut gathered);
         let mut y: Vec<f64> = gathered.iter().map(|g| g / self.diagonal).collect();
         let mut rest = &mut y[..];
-        for (block, (_, factor)) in self.low_rank.blocks.iter().zip(&self.squares) {
+        for (block, factor) in self.low_rank.blocks.iter().zip(&self.factors) {
             let (own, others) = rest.split_at_mut(block.columns);
             factor.solve(own);
             rest = others;
@@ -236,9 +274,10 @@ impl<'a> Easing<'a> {
         let (gathered, y) = self.give_way(b);
         let mut taken: f64 = gathered.iter().zip(&y).map(|(g, y)| 2.0 * g * y).sum();
         let mut rest = &y[..];
-        for (block, (square, _)) in self.low_rank.blocks.iter().zip(&self.squares) {
+        for (block, square) in self.low_rank.blocks.iter().zip(self.squares) {
             let (own, others) = rest.split_at(block.columns);
-            taken -= square.chunks_exact(block.columns).zip(own).map(|(row, y)| y * dot_row(row, own)).sum::<f64>();
+            let product = |row: &[f64]| row.iter().zip(own).map(|(c, y)| c * y).sum::<f64>();
+            taken -= square.chunks_exact(block.columns).zip(own).map(|(row, y)| y * product(row)).sum::<f64>();
             rest = others;
         }
         (norm * norm - taken).max(0.0).sqrt()

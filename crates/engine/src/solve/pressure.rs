@@ -61,6 +61,8 @@ pub enum Bodies {
 pub struct PressureSolve {
     laplacian: Laplacian,
     low_rank: LowRank,
+    /// CᵀC of its blocks.
+    squares: Vec<Vec<f64>>,
     /// What `low_rank` is when bodies are held: nothing.
     nothing: LowRank,
     /// For the solvers of \[A18\]: C of the bodies in cut cells and of those with face constraints, and these constraints.
@@ -138,21 +140,29 @@ impl PressureSolve {
             let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, &self.pockets));
             let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
-            self.regions.rebuild(&self.laplacian, &self.pockets, atmosphere);
             self.low_rank = solids.low_rank();
             self.low_rank.mask(&self.laplacian, &self.pockets);
-            self.regions.couple(&mut self.low_rank);
-            match solver {
-                PressureSolver::Multigrid => {
-                    self.is_stiff = self.low_rank.largest() > STIFF * self.laplacian.largest();
-                    if self.is_stiff {
-                        self.precise.rebuild(&self.laplacian, faces, extra);
-                        self.precise.couple(&self.low_rank, &self.pockets);
-                    } else {
-                        self.multigrid.rebuild(&self.laplacian, faces, extra);
-                        self.multigrid.couple(&self.low_rank, &self.pockets);
-                        self.multigrid.smooth_boundaries(0);
+            let Self { laplacian, regions, pockets, multigrid, .. } = self;
+            // Regions are found by one thread.
+            rayon::join(
+                || regions.rebuild(laplacian, pockets, atmosphere),
+                || {
+                    if solver == PressureSolver::Multigrid {
+                        multigrid.rebuild(laplacian, faces, extra);
                     }
+                },
+            );
+            self.regions.couple(&mut self.low_rank);
+            self.squares = self.low_rank.squares();
+            self.is_stiff = largest(&self.squares) > STIFF * self.laplacian.largest();
+            match solver {
+                PressureSolver::Multigrid if self.is_stiff => {
+                    self.precise.rebuild(&self.laplacian, faces, extra);
+                    self.precise.couple(&self.low_rank, &self.pockets);
+                }
+                PressureSolver::Multigrid => {
+                    self.multigrid.couple(&self.low_rank, &self.pockets);
+                    self.multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
                 _ => self.build_full(solver, (faces, extra), solids)?,
@@ -208,7 +218,8 @@ impl PressureSolve {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
-            let system = (laplacian, if is_held { &*nothing } else { low_rank }, &pockets[..], regions);
+            let bodies = if is_held { (&*nothing, &[][..]) } else { (&*low_rank, &self.squares[..]) };
+            let system = (laplacian, bodies, &pockets[..], regions);
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
                     self.precise.normalise(b_norm);
@@ -309,8 +320,17 @@ fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
     all
 }
 
+/// The largest entry on the diagonals of some CᵀC.
+fn largest(squares: &[Vec<f64>]) -> f64 {
+    // Positive definite: no entry is larger than the largest on the diagonal.
+    squares.iter().flatten().fold(0.0, |largest, &entry| largest.max(entry))
+}
+
+/// L, C with its squares, pockets and closed regions.
+type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>]), &'a [Pocket], &'a mut Regions);
+
 fn run<M: Preconditioner>(
-    (laplacian, low_rank, pockets, regions): (&mut Laplacian, &LowRank, &[Pocket], &mut Regions),
+    (laplacian, (low_rank, squares), pockets, regions): System,
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
@@ -324,7 +344,8 @@ fn run<M: Preconditioner>(
     }
     vectors.resize(laplacian.len());
     // If CᵀC is below the diagonal, more than a tenth is left.
-    let easing = (low_rank.largest() > laplacian.largest()).then(|| Easing::new(low_rank, laplacian.largest()));
+    let diagonal = laplacian.largest();
+    let easing = (largest(squares) > diagonal).then(|| Easing::new(low_rank, squares, diagonal));
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
     let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);

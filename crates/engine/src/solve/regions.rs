@@ -12,7 +12,7 @@
 //! and pockets alike is undetermined.
 
 use super::laplacian::{Laplacian, dot, packed, sum};
-use super::low_rank::LowRank;
+use super::low_rank::{Block, LowRank};
 use super::pockets::Pocket;
 use super::stencil::{Kind, Plane, Uniform, total};
 use crate::grid::CellField;
@@ -105,8 +105,8 @@ impl Regions {
             return;
         }
         let is_tied: Vec<bool> = self.closed.iter().map(|region| region.cells >= LEAST_CHAMBER).collect();
-        let mut tied: Vec<Vec<f64>> = vec![Vec::new(); self.closed.len()];
-        for block in &mut low_rank.blocks {
+        // What each body does to the volume of each region, column by column.
+        let of_block = |block: &mut Block| {
             let regions: Vec<Option<usize>> = block.cells.iter().map(|&cell| self.region_of(cell as usize)).collect();
             let columns = block.columns;
             // Cᵀ 1 of every region, and how much was added up to get there.
@@ -126,12 +126,15 @@ impl Regions {
                     }
                 }
             }
-            for ((tied, sums), is_tied) in tied.iter_mut().zip(sums.chunks_exact(columns)).zip(&is_tied) {
-                let part =
-                    |(sum, _): &(f64, f64)| if *is_tied && sum.abs() > TIED * largest { sum / largest } else { 0.0 };
-                tied.extend(sums.iter().map(part));
-            }
-        }
+            let part =
+                |is_tied: bool, sum: f64| if is_tied && sum.abs() > TIED * largest { sum / largest } else { 0.0 };
+            let regions = sums.chunks_exact(columns).zip(&is_tied);
+            regions.map(|(sums, is_tied)| sums.iter().map(|sum| part(*is_tied, sum.0)).collect()).collect()
+        };
+        let by_block: Vec<Vec<Vec<f64>>> = low_rank.blocks.par_iter_mut().map(of_block).collect();
+        let tied: Vec<Vec<f64>> = (0..self.closed.len())
+            .map(|region| by_block.iter().flat_map(|tied| tied[region].clone()).collect())
+            .collect();
         if tied.iter().flatten().any(|&sum| sum != 0.0) {
             let unknowns: Vec<f64> = self.unknowns.iter().map(|&n| n as f64).collect();
             self.undetermined = Some(null_space(tied, &unknowns));
@@ -238,7 +241,9 @@ impl Regions {
 
     /// The run of a cell that is an unknown.
     fn run_of(&self, cell: usize) -> u32 {
-        self.runs.partition_point(|run| run.end <= cell) as u32
+        let row = cell / self.dims[0];
+        let runs = &self.runs[self.starts[row]..self.starts[row + 1]];
+        (self.starts[row] + runs.partition_point(|run| run.end <= cell)) as u32
     }
 
     /// Unite what is tied to the same pocket, and forget that these ties were taken for ties to a known pressure.

@@ -67,14 +67,20 @@ impl Band {
         // Distance to the nearest irregular cell, as far as the band reaches.
         let mut distance = vec![u8::MAX; nx * ny * nz];
         for row in 0..ny * nz {
-            coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
-                let has = |a: usize| [nx, ny, nz][a] > 1;
-                let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
-                let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
-                if inverse > 0.0 && (!is_even || is_tied) {
-                    distance[nx * row + i] = 0;
-                }
-            });
+            coefficients(
+                &level.planes[row / ny],
+                row % ny,
+                0..nx,
+                |_| true,
+                |i, (faces, inverse, _)| {
+                    let has = |a: usize| [nx, ny, nz][a] > 1;
+                    let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
+                    let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
+                    if inverse > 0.0 && (!is_even || is_tied) {
+                        distance[nx * row + i] = 0;
+                    }
+                },
+            );
         }
         for far in 0..WIDTH as u8 {
             for (a, stride) in strides.into_iter().enumerate() {
@@ -93,22 +99,28 @@ impl Band {
         }
         let mut numbers = vec![NONE; distance.len()];
         for row in 0..ny * nz {
-            coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
-                let index = nx * row + i;
-                if inverse == 0.0 || distance[index] > WIDTH as u8 {
-                    return;
-                }
-                let beside = std::array::from_fn(|f| match (faces[f] != 0.0, f % 2) {
-                    (false, _) => NONE,
-                    (true, 0) => (index - strides[f / 2]) as u32,
-                    (true, _) => (index + strides[f / 2]) as u32,
-                });
-                numbers[index] = self.cells.len() as u32;
-                let colour = (i + row % ny + row / ny) % 2;
-                self.colours[colour].push(self.cells.len() as u32);
-                let (faces, inverse) = (faces.map(|a| a as f32), inverse as f32);
-                self.cells.push(Cell { index: index as u32, beside, numbers: [NONE; 6], faces, inverse });
-            });
+            coefficients(
+                &level.planes[row / ny],
+                row % ny,
+                0..nx,
+                |_| true,
+                |i, (faces, inverse, _)| {
+                    let index = nx * row + i;
+                    if inverse == 0.0 || distance[index] > WIDTH as u8 {
+                        return;
+                    }
+                    let beside = std::array::from_fn(|f| match (faces[f] != 0.0, f % 2) {
+                        (false, _) => NONE,
+                        (true, 0) => (index - strides[f / 2]) as u32,
+                        (true, _) => (index + strides[f / 2]) as u32,
+                    });
+                    numbers[index] = self.cells.len() as u32;
+                    let colour = (i + row % ny + row / ny) % 2;
+                    self.colours[colour].push(self.cells.len() as u32);
+                    let (faces, inverse) = (faces.map(|a| a as f32), inverse as f32);
+                    self.cells.push(Cell { index: index as u32, beside, numbers: [NONE; 6], faces, inverse });
+                },
+            );
         }
         for cell in &mut self.cells {
             cell.numbers = cell.beside.map(|c| if c == NONE { NONE } else { numbers[c as usize] });

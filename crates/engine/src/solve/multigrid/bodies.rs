@@ -37,10 +37,10 @@ use rayon::prelude::*;
 
 /// The bodies and pockets on one level.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bodies {
+pub(super) struct Bodies<T> {
     /// Columns of the bodies, then of the pockets.
-    blocks: Vec<Columns>,
-    pockets: Vec<Node>,
+    blocks: Vec<Columns<T>>,
+    pockets: Vec<Node<T>>,
     /// How many of the columns are those of bodies.
     moving: usize,
     /// Of H.
@@ -67,12 +67,12 @@ struct Held {
 
 /// A pocket on one level.
 #[derive(Clone, Debug, Default)]
-struct Node {
+struct Node<T> {
     /// Σ w.
     total: f64,
     /// Its row of C_λ.
     row: Vec<f64>,
-    felt: Felt,
+    felt: Felt<T>,
     /// b_λ.
     rhs: f64,
     /// λ.
@@ -87,7 +87,7 @@ pub(super) struct Extra {
     pub pockets: Vec<(Block, Vec<f64>)>,
 }
 
-impl Bodies {
+impl<T: Real> Bodies<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
@@ -124,7 +124,7 @@ impl Bodies {
     }
 
     /// Factorise Σ of a small level.
-    pub fn build_bottom<T: Real>(&mut self, extra: Extra, level: &Level<T>) {
+    pub fn build_bottom(&mut self, extra: Extra, level: &Level<T>) {
         let Extra { bodies, pockets } = extra;
         *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
         self.bottom = Some(factorise(&bodies, &pockets, level));
@@ -137,7 +137,7 @@ impl Bodies {
     }
 
     /// z ← Σ⁻¹ (`scale` b) on a small level, if this is one; returns b·z.
-    pub fn solve_bottom<T: Real, B: Real>(&mut self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
+    pub fn solve_bottom<B: Real>(&mut self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
         let free = self.bottom.as_ref()?;
         let held = self.held.as_ref().and_then(|held| held.bottom.as_ref()).filter(|_| self.is_held);
         let all = b.iter().map(|b| b.f64()).chain(self.pockets.iter().map(|pocket| pocket.rhs));
@@ -153,7 +153,7 @@ impl Bodies {
     }
 
     /// r ← r − Σ x beyond L, and the same for the right-hand sides of the pockets; x is that of the last cycle.
-    pub fn subtract_product<T: Real>(&mut self, x: &[T], r: &mut [T]) {
+    pub fn subtract_product(&mut self, x: &[T], r: &mut [T]) {
         let Self { blocks, pockets, moving, work, is_held, .. } = self;
         gather(blocks, work, |block, out| block.k.gather(x, out));
         let (mu, drawn) = work.split_at_mut(*moving);
@@ -172,16 +172,16 @@ impl Bodies {
     }
 
     /// Smooth the columns on `fine`, whose coarser level is `coarse`; returns what there is of them there.
-    pub fn build<T: Real>(&mut self, extra: Extra, fine: &Level<T>, coarse: &Level<T>) -> Extra {
+    pub fn build(&mut self, extra: Extra, fine: &Level<T>, coarse: &Level<T>) -> Extra {
         let Extra { bodies, pockets } = extra;
         let columns = bodies.columns();
-        let moved: Vec<(Columns, Block)> =
+        let moved: Vec<(Columns<T>, Block)> =
             bodies.blocks.into_par_iter().map(|c| Columns::of_body(c, fine, coarse)).collect();
-        let (blocks, blocks_coarse): (Vec<Columns>, Vec<Block>) = moved.into_iter().unzip();
+        let (blocks, blocks_coarse): (Vec<Columns<T>>, Vec<Block>) = moved.into_iter().unzip();
         *self = Self { blocks, moving: columns, ..Self::default() };
         let mut coarser = Extra { bodies: LowRank { blocks: blocks_coarse }, pockets: Vec::new() };
-        let held: Vec<(Columns, Felt, Block)> =
-            pockets.par_iter().map(|(k, _)| Columns::of_pocket(k.clone(), fine, coarse)).collect();
+        let held: Vec<(Columns<T>, Felt<T>, Block)> =
+            pockets.par_iter().map(|(k, _)| Columns::of_pocket(k, fine, coarse)).collect();
         for (pocket, (columns, felt, k_coarse)) in pockets.iter().zip(held) {
             // P hands on corrections of pockets to the cells, so its transpose hands on rows of C to the pockets.
             let mut row = pocket.1.clone();
@@ -242,6 +242,7 @@ impl Bodies {
         let Self { blocks, pushed, saved, .. } = self;
         low_rank::gather(
             blocks,
+            rows(blocks),
             saved,
             |block| block.k.cells.len(),
             |block, saved| {
@@ -257,8 +258,8 @@ impl Bodies {
     }
 
     /// Right-hand sides of the pockets on the coarser level, from what smoothing left.
-    pub fn restrict<T: Real>(&self, black: &[T], coarser: &mut Self) {
-        let left = |pocket: &Node| {
+    pub fn restrict(&self, black: &[T], coarser: &mut Self) {
+        let left = |pocket: &Node<T>| {
             let mut sum = [0.0];
             pocket.felt.left.gather(black, &mut sum);
             sum[0]
@@ -268,7 +269,7 @@ impl Bodies {
 
     /// b ← b − K κ, with what the smoothing before (`black`, for a right-hand side times `scale`) and the correction `e`
     /// left; `coarser` has the pockets' part of that, which is added to `black`.
-    pub fn correct<T: Real, B: Real>(&mut self, black: &mut [T], scale: f64, (e, coarser): (&[T], &Self), b: &mut [B]) {
+    pub fn correct<B: Real>(&mut self, black: &mut [T], scale: f64, (e, coarser): (&[T], &Self), b: &mut [B]) {
         if self.is_empty() {
             return;
         }
@@ -289,14 +290,17 @@ impl Bodies {
     }
 
     /// Make b what it was, and find the pockets' pressures; returns (b − what it had become)·z, pockets included.
-    pub fn end<T: Real, B: Real>(&mut self, z: &[T], scale: f64, b: &mut [B]) -> f64 {
+    pub fn end<B: Real>(&mut self, z: &[T], scale: f64, b: &mut [B]) -> f64 {
         if self.is_empty() {
             return 0.0;
         }
         let Self { blocks, pockets, moving, pushed, work, saved, .. } = self;
-        let columns: Vec<&Block> = blocks.iter().map(|block| &block.k).collect();
+        let columns: Vec<&Block<T>> = blocks.iter().map(|block| &block.k).collect();
         let starts = low_rank::starts(columns.iter().map(|block| block.cells.len()));
-        low_rank::for_rows(&columns, b, |n, row, b| *b = B::of(saved[starts[n] + row]));
+        low_rank::for_rows(&columns, b, |n, rows, b, first| {
+            let saved = &saved[starts[n] + rows.start..];
+            columns[n].cells[rows].iter().zip(saved).for_each(|(&c, &saved)| b[c as usize - first] = B::of(saved));
+        });
         gather(blocks, work, |block, out| block.k.gather(z, out));
         let mut product: f64 = pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum();
         for (pocket, y) in pockets.iter_mut().zip(&pushed[*moving..]) {
@@ -313,9 +317,9 @@ impl Bodies {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        let block = |block: &Block| 4 * block.cells.capacity() + 8 * block.values.capacity();
-        let columns = |c: &Columns| block(&c.k) + block(&c.t) + block(&c.f) + block(&c.f_coarse);
-        let felt = |node: &Node| block(&node.felt.lift) + block(&node.felt.black) + block(&node.felt.left);
+        let block = |block: &Block<T>| 4 * block.cells.capacity() + size_of::<T>() * block.values.capacity();
+        let columns = |c: &Columns<T>| block(&c.k) + block(&c.t) + block(&c.f) + block(&c.f_coarse);
+        let felt = |node: &Node<T>| block(&node.felt.lift) + block(&node.felt.black) + block(&node.felt.left);
         self.blocks.iter().map(columns).sum::<usize>()
             + self.pockets.iter().map(felt).sum::<usize>()
             + self.factor.bytes()
@@ -323,7 +327,7 @@ impl Bodies {
     }
 }
 
-impl Node {
+impl<T: Real> Node<T> {
     fn new((k, row): &(Block, Vec<f64>)) -> Self {
         Self { total: -k.values.iter().sum::<f64>(), row: row.clone(), ..Self::default() }
     }
@@ -342,16 +346,22 @@ fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &L
         ties[cell] -= value[0];
     }
     for row in 0..ny * nz {
-        coefficients(&level.planes[row / ny], row % ny, 0..nx, |i, (faces, inverse, _)| {
-            let cell = nx * row + i;
-            // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
-            let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
-            let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
-            sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
-            for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
-                sigma[n * cell + cell - strides[a]] = -faces[2 * a];
-            }
-        });
+        coefficients(
+            &level.planes[row / ny],
+            row % ny,
+            0..nx,
+            |_| true,
+            |i, (faces, inverse, _)| {
+                let cell = nx * row + i;
+                // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
+                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
+                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
+                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
+                for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
+                    sigma[n * cell + cell - strides[a]] = -faces[2 * a];
+                }
+            },
+        );
     }
     for (p, (k, _)) in pockets.iter().enumerate() {
         let row = &mut sigma[n * (cells + p)..][..n];
@@ -376,13 +386,18 @@ fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &L
 }
 
 /// One number per column of each block.
-fn gather(blocks: &[Columns], out: &mut Vec<f64>, f: impl Fn(&Columns, &mut [f64]) + Sync) {
-    low_rank::gather(blocks, out, |block| block.k.columns, f);
+fn gather<T: Real>(blocks: &[Columns<T>], out: &mut Vec<f64>, f: impl Fn(&Columns<T>, &mut [f64]) + Sync) {
+    low_rank::gather(blocks, rows(blocks), out, |block| block.k.columns, f);
+}
+
+/// Rows of all K.
+fn rows<T>(blocks: &[Columns<T>]) -> usize {
+    blocks.iter().map(|block| block.k.cells.len()).sum()
 }
 
 /// b ← b − K y.
-fn subtract<B: Real>(blocks: &[Columns], y: &[f64], b: &mut [B]) {
-    let (columns, pushed): (Vec<&Block>, Vec<f64>) =
+fn subtract<T: Real, B: Real>(blocks: &[Columns<T>], y: &[f64], b: &mut [B]) {
+    let (columns, pushed): (Vec<&Block<T>>, Vec<f64>) =
         (blocks.iter().map(|block| &block.k).collect(), y.iter().map(|y| -y).collect());
     low_rank::scatter(&columns, &pushed, b);
 }
@@ -441,7 +456,7 @@ fn balance(component: &[bool], columns: usize, rows: &mut [(usize, Vec<f64>)]) {
 }
 
 /// Kᵀ T, the lower triangle of blocks.
-fn products(blocks: &[Columns], columns: usize) -> Vec<f64> {
+fn products<T: Real>(blocks: &[Columns<T>], columns: usize) -> Vec<f64> {
     let starts = low_rank::starts(blocks.iter().map(|block| block.k.columns));
     // Each pair of blocks is independent of the others.
     let pairs: Vec<(usize, usize)> = (0..blocks.len()).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
@@ -457,7 +472,7 @@ fn products(blocks: &[Columns], columns: usize) -> Vec<f64> {
 }
 
 /// Aᵀ B, row after row; nothing if they share no cell.
-fn product(a: &Block, b: &Block) -> Option<Vec<f64>> {
+fn product<T: Real>(a: &Block<T>, b: &Block<T>) -> Option<Vec<f64>> {
     if a.cells.last()? < b.cells.first()? || b.cells.last()? < a.cells.first()? {
         return None;
     }
@@ -467,7 +482,7 @@ fn product(a: &Block, b: &Block) -> Option<Vec<f64>> {
         while rows.next_if(|(other, _)| *other < cell).is_some() {}
         let Some((_, right)) = rows.next_if(|(other, _)| *other == cell) else { continue };
         for (product, left) in product.chunks_exact_mut(b.columns).zip(left) {
-            low_rank::add_scaled(product, *left, right);
+            low_rank::add_scaled(product, left.f64(), right);
         }
     }
     Some(product)

@@ -3,7 +3,7 @@
 //! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S K is two cells wider than
 //! K, F = K − L T three.
 
-use super::super::low_rank::{Block, add_scaled};
+use super::super::low_rank::{Block, FREE, add_scaled};
 use super::super::real::Real;
 use super::level::Level;
 use super::sweep::coefficients;
@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 /// The columns of a body or of a pocket, smoothed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct Columns<T> {
     /// The columns K.
-    pub k: Block,
+    pub k: Block<T>,
     /// S K.
-    pub t: Block,
+    pub t: Block<T>,
     /// K − L T; its rows are black cells, given by their slots.
-    pub f: Block,
+    pub f: Block<T>,
     /// F on the coarser level.
-    pub f_coarse: Block,
+    pub f_coarse: Block<T>,
 }
 
 /// How a pocket's pressure is felt in the cells that are tied to it.
@@ -28,13 +28,13 @@ pub(super) struct Columns {
 /// it sits that far off the surface (`sweep::factor`); the rest comes from the pressures beyond, w/d of it from this pocket.
 /// That is f·w/(2a), a being its strongest face.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Felt {
+pub(super) struct Felt<T> {
     /// Part of the pocket's correction that cells take.
-    pub lift: Block,
+    pub lift: Block<T>,
     /// The same for black cells alone, given by their slots.
-    pub black: Block,
+    pub black: Block<T>,
     /// What smoothing leaves of black values, seen through `lift`; rows by slots.
-    pub left: Block,
+    pub left: Block<T>,
 }
 
 /// How far smoothing carries a value, and one cell more for the residual it leaves.
@@ -87,10 +87,15 @@ impl Surroundings {
         for _ in 0..REACH {
             is_near = widen(&is_near, size);
         }
+        let near = is_near.iter().filter(|&&near| near == 1).count();
+        new.cells.reserve(near);
+        new.red.reserve(near);
+        new.black.reserve(near);
         for (n, row) in is_near.chunks_exact(size[0].max(1)).enumerate() {
             let (j, k) = (low[1] + n % size[1], low[2] + n / size[1]);
-            coefficients(&level.planes[k], j, low[0]..high[0], |i, (faces, inverse, factor)| {
-                if row[i - low[0]] == 1 && inverse > 0.0 {
+            let is_near = |i: usize| row[i - low[0]] == 1;
+            coefficients(&level.planes[k], j, low[0]..high[0], is_near, |i, (faces, inverse, factor)| {
+                if inverse > 0.0 {
                     new.numbers[size[0] * n + i - low[0]] = new.cells.len() as u32;
                     let colour = if (i + j + k).is_multiple_of(2) { &mut new.red } else { &mut new.black };
                     colour.push(new.cells.len());
@@ -140,12 +145,27 @@ impl Surroundings {
 
     /// out ← Σ a v over the neighbours, in as many columns as `out` has.
     fn around(&self, n: usize, v: &[f64], out: &mut [f64]) {
+        if let Ok(out) = <&mut [f64; FREE]>::try_from(&mut *out) {
+            *out = self.around_few(n, v);
+            return;
+        }
         out.fill(0.0);
         let Reached { faces, beside, .. } = &self.cells[n];
         for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
             let v = &v[out.len() * beside as usize..][..out.len()];
             add_scaled(out, face, v);
         }
+    }
+
+    /// The same for N columns, with sums that stay in registers.
+    fn around_few<const N: usize>(&self, n: usize, v: &[f64]) -> [f64; N] {
+        let mut sums = [0.0; N];
+        let Reached { faces, beside, .. } = &self.cells[n];
+        let v = v.as_chunks::<N>().0;
+        for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
+            sums.iter_mut().zip(&v[beside as usize]).for_each(|(sum, v)| *sum += face * v);
+        }
+        sums
     }
 
     /// What the second red sweep changes after black values `y`, and the residual that this leaves in black cells.
@@ -183,7 +203,7 @@ impl Surroundings {
     }
 
     /// Smooth columns, and restrict what that leaves.
-    fn columns<T: Real>(&self, k: Block, coarse: &Level<T>) -> Columns {
+    fn columns<T: Real>(&self, k: &Block, coarse: &Level<T>) -> Columns<T> {
         let columns = k.columns;
         let mut values = vec![0.0; columns * self.cells.len()];
         for (cell, row) in k.rows() {
@@ -196,10 +216,10 @@ impl Surroundings {
             f_coarse.add(n, &left[columns * n..][..columns]);
         }
         Columns {
-            k,
+            k: rounded(k),
             t: rows_of(&t, columns, 0..self.cells.len(), |n| self.cell(n)),
             f: rows_of(&left, columns, self.black.iter().copied(), |n| self.slot(n)),
-            f_coarse: f_coarse.finish(),
+            f_coarse: rounded(&f_coarse.finish()),
         }
     }
 }
@@ -229,9 +249,9 @@ fn mark(marks: &[u8], out: &mut [u8]) {
     out.iter_mut().zip(marks).for_each(|(out, mark)| *out |= mark);
 }
 
-impl Columns {
+impl<T: Real> Columns<T> {
     /// The columns `c` of a body on `fine`, and what they are on `coarse`.
-    pub fn of_body<T: Real>(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
+    pub fn of_body(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
         let here = Surroundings::new(&c.cells, fine);
         c.retain(|cell| here.number(cell).is_some());
         let mut coarser = Restriction::new(&here, coarse, c.columns);
@@ -239,12 +259,12 @@ impl Columns {
             coarser.add(here.number(cell).expect("only unknowns are left"), row);
         }
         let coarser = coarser.finish();
-        (here.columns(c, coarse), coarser)
+        (here.columns(&c, coarse), coarser)
     }
 
     /// The column −w of a pocket on `fine`, how it is felt there, and the column on `coarse`, whose ties are longer by half a
     /// cell (`Coarse::coarsen`).
-    pub fn of_pocket<T: Real>(k: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Felt, Block) {
+    pub fn of_pocket(k: &Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Felt<T>, Block) {
         let here = Surroundings::new(&k.cells, fine);
         let mut lift = vec![0.0; here.cells.len()];
         let mut sums = BTreeMap::<usize, f64>::new();
@@ -271,15 +291,26 @@ impl Columns {
     }
 }
 
+/// A block in the precision of the cycle.
+fn rounded<T: Real>(block: &Block) -> Block<T> {
+    let Block { cells, columns, values } = block;
+    Block { cells: cells.clone(), columns: *columns, values: values.iter().map(|&v| T::of(v)).collect() }
+}
+
 /// Rows that are not zero, under the number that `name` gives them.
-fn rows_of(values: &[f64], columns: usize, cells: impl Iterator<Item = usize>, name: impl Fn(usize) -> usize) -> Block {
-    let mut block = Block { columns, ..Block::default() };
-    for n in cells {
-        let row = &values[columns * n..][..columns];
-        if row.iter().any(|&v| v != 0.0) {
-            block.cells.push(name(n) as u32);
-            block.values.extend_from_slice(row);
-        }
+fn rows_of<T: Real>(
+    values: &[f64],
+    columns: usize,
+    cells: impl Iterator<Item = usize>,
+    name: impl Fn(usize) -> usize,
+) -> Block<T> {
+    let is_something = |n: &usize| values[columns * n..][..columns].iter().any(|&v| v != 0.0);
+    let rows: Vec<usize> = cells.filter(is_something).collect();
+    let mut block =
+        Block { cells: Vec::with_capacity(rows.len()), columns, values: Vec::with_capacity(columns * rows.len()) };
+    for n in rows {
+        block.cells.push(name(n) as u32);
+        block.values.extend(values[columns * n..][..columns].iter().map(|&v| T::of(v)));
     }
     block
 }
@@ -316,32 +347,40 @@ impl<'a> Restriction<'a> {
         let Reached { at, factor, .. } = self.from.cells[n];
         let parent = at.map(|i| i / 2);
         let sides = self.open[parent[0] + self.dims[0] * (parent[1] + self.dims[1] * parent[2])];
+        let strides = [1, self.size[0], self.size[0] * self.size[1]];
+        let place: usize = (0..3).map(|a| strides[a] * (parent[a] - self.low[a])).sum();
         let mut own = 1.0;
         for a in 0..3 {
             let upper = at[a] % 2;
             if sides >> (2 * a + upper) & 1 == 1 {
-                let mut beside = parent;
-                beside[a] = if upper == 1 { parent[a] + 1 } else { parent[a] - 1 };
+                let beside = if upper == 1 { place + strides[a] } else { place - strides[a] };
                 self.add_part(beside, row, 0.25 * factor);
                 own -= 0.25;
             }
         }
-        self.add_part(parent, row, own * factor);
+        self.add_part(place, row, own * factor);
     }
 
-    fn add_part(&mut self, at: [usize; 3], row: &[f64], weight: f64) {
-        let [i, j, k]: [usize; 3] = std::array::from_fn(|a| at[a] - self.low[a]);
-        let start = &mut self.starts[i + self.size[0] * (j + self.size[1] * k)];
+    /// Add to the row of a cell of the box.
+    #[inline(always)]
+    fn add_part(&mut self, place: usize, row: &[f64], weight: f64) {
+        let start = &mut self.starts[place];
         if *start == NONE {
             *start = self.values.len() as u32;
-            self.values.resize(self.values.len() + self.columns, 0.0);
+            self.values.extend(row.iter().map(|v| weight * v));
+        } else {
+            add_scaled(&mut self.values[*start as usize..][..row.len()], weight, row);
         }
-        add_scaled(&mut self.values[*start as usize..][..self.columns], weight, row);
     }
 
     /// The rows in storage order.
     fn finish(self) -> Block {
-        let mut block = Block { columns: self.columns, ..Block::default() };
+        let rows = self.values.len() / self.columns.max(1);
+        let mut block = Block {
+            cells: Vec::with_capacity(rows),
+            columns: self.columns,
+            values: Vec::with_capacity(self.values.len()),
+        };
         for (n, &start) in self.starts.iter().enumerate().filter(|(_, start)| **start != NONE) {
             let at = unravel(self.size, n);
             let [i, j, k]: [usize; 3] = std::array::from_fn(|a| at[a] + self.low[a]);

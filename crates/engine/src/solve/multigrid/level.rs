@@ -19,7 +19,7 @@ pub(super) struct Level<T> {
     /// b·z of each plane.
     pub dots: Vec<f64>,
     /// The solids that answer pressure.
-    pub bodies: Bodies,
+    pub bodies: Bodies<T>,
     /// What is smoothed more often.
     pub band: Band,
     /// What a level below the finest has besides.

@@ -10,8 +10,14 @@ use super::super::real::Real;
 use super::super::stencil::{Kind, Network, Plane, Span, Uniform, cut, total};
 
 /// Numbers kept per cell of a packed span: x−, x+, y−, y+, z−, z+, 1 ÷ diagonal, and the interpolation factor. All even
-/// cells come first, number by number, then all odd ones.
+/// cells come first, then all odd ones: number by number, or cell by cell if the span is short.
 const PACK: usize = 8;
+
+/// Where the numbers of cell i of a packed span of `slots` slots are: the first, and how far apart they are.
+fn place(slots: usize, i: usize) -> (usize, usize) {
+    let (first, m) = (PACK * slots * (i % 2), i / 2);
+    if slots < LANES { (first + PACK * m, 1) } else { (first + m, slots) }
+}
 
 /// A uniform span as the smoother needs it.
 #[derive(Clone, Copy, Debug)]
@@ -87,12 +93,11 @@ fn pack<T: Real>(
     plane.packed.resize(offset + 2 * PACK * slots, T::of(0.0));
     for i in 0..n {
         let (faces, extra) = cell(i);
-        let slot = offset + PACK * slots * (i % 2) + i / 2;
-        for (f, a) in faces.iter().enumerate() {
-            plane.packed[slot + f * slots] = T::of(a / unit);
-        }
-        plane.packed[slot + 6 * slots] = T::of(inverse((total(&faces) + extra) / unit));
-        plane.packed[slot + 7 * slots] = T::of(factor(&faces, extra));
+        let (first, stride) = place(slots, i);
+        let mut set = |n: usize, v: f64| plane.packed[offset + first + n * stride] = T::of(v);
+        faces.iter().enumerate().for_each(|(f, a)| set(f, a / unit));
+        set(6, inverse((total(&faces) + extra) / unit));
+        set(7, factor(&faces, extra));
     }
     offset
 }
@@ -147,27 +152,27 @@ pub(super) fn subtract_product<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, x
                 }
             }
             Kind::Packed(offset) => {
-                let slots = (end - start).div_ceil(2);
                 for i in cells {
-                    let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
-                    let c = std::array::from_fn(|n| plane.packed[slot + n * slots]);
-                    subtract(i, c, plane.packed[slot + 6 * slots]);
+                    let (first, stride) = place((end - start).div_ceil(2), i - start);
+                    let number = |n: usize| plane.packed[offset + first + n * stride];
+                    subtract(i, std::array::from_fn(number), number(6));
                 }
             }
         }
     }
 }
 
-/// What the cells of a range of row j have: conductances x−, x+, y−, y+, z−, z+, 1 ÷ diagonal, interpolation factor.
+/// What the wanted cells of a range of row j have: conductances x−, x+, y−, y+, z−, z+, 1 ÷ diagonal, interpolation factor.
 pub(super) fn coefficients<T: Real>(
     plane: &Plane<Smooth<T>, T>,
     j: usize,
     cells: std::ops::Range<usize>,
+    is_wanted: impl Fn(usize) -> bool,
     mut visit: impl FnMut(usize, ([f64; 6], f64, f64)),
 ) {
     for (piece, span) in plane.pieces(j) {
         let (start, end) = (span.start as usize, span.end as usize);
-        for i in piece.start.max(cells.start)..piece.end.min(cells.end) {
+        for i in (piece.start.max(cells.start)..piece.end.min(cells.end)).filter(|&i| is_wanted(i)) {
             let numbers: [T; PACK] = match &span.kind {
                 Kind::Uniform(u) => {
                     let place = if i == start { 0 } else { 1 + usize::from(i + 1 == end) };
@@ -177,9 +182,8 @@ pub(super) fn coefficients<T: Real>(
                     [left, right, a, b, c, d, u.inverse[place], u.factor[place]]
                 }
                 Kind::Packed(offset) => {
-                    let slots = (end - start).div_ceil(2);
-                    let slot = offset + PACK * slots * ((i - start) % 2) + (i - start) / 2;
-                    std::array::from_fn(|n| plane.packed[slot + n * slots])
+                    let (first, stride) = place((end - start).div_ceil(2), i - start);
+                    std::array::from_fn(|n| plane.packed[offset + first + n * stride])
                 }
             };
             let [a, b, c, d, e, f, inverse, factor] = numbers.map(T::f64);
@@ -202,6 +206,19 @@ pub(super) fn sweep<T: Real>(
     for span in plane.row(j) {
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
         let slots = end - start;
+        if let Some(numbers) = short(plane, span, parity) {
+            // As around bodies: no vectors, and nothing to prepare for them.
+            for (m, c) in (start..end).zip(numbers) {
+                let at = [around.own[m + parity], around.own[m + parity + 1]];
+                let sides = around.sides.map(|side| side[m]);
+                let sum = combine(
+                    [c[0], c[1], c[2], c[3], c[4], c[5]],
+                    [at[0], at[1], sides[0], sides[1], sides[2], sides[3]],
+                );
+                out[m] = f(b[m], sum, c[6], c[7]);
+            }
+            continue;
+        }
         let lefts = &around.own[start + parity..][..slots];
         let rights = &around.own[start + parity + 1..][..slots];
         let [s0, s1, s2, s3] = around.sides;
@@ -218,14 +235,22 @@ pub(super) fn sweep<T: Real>(
             }
             Kind::Packed(offset) => {
                 let numbers = &plane.packed[offset + PACK * parity * slots..][..PACK * slots];
-                if slots < LANES {
-                    short_sweep(numbers, rows, b, out, f);
-                } else {
-                    packed_sweep(std::array::from_fn(|n| &numbers[n * slots..][..slots]), rows, b, out, f);
-                }
+                packed_sweep(std::array::from_fn(|n| &numbers[n * slots..][..slots]), rows, b, out, f);
             }
         }
     }
+}
+
+/// The numbers of the cells with the given parity, cell by cell, if the span is short and packed.
+#[inline(always)]
+fn short<'a, T: Real>(
+    plane: &'a Plane<Smooth<T>, T>,
+    span: &Span<Smooth<T>>,
+    parity: usize,
+) -> Option<&'a [[T; PACK]]> {
+    let Kind::Packed(offset) = span.kind else { return None };
+    let slots = (span.end as usize).div_ceil(2) - span.start as usize / 2;
+    (slots < LANES).then(|| plane.packed[offset + PACK * parity * slots..][..PACK * slots].as_chunks().0)
 }
 
 /// The values of slot m.
@@ -261,16 +286,6 @@ fn uniform_sweep<T: Real>(u: &Smooth<T>, rows: [&[T]; 6], b: &[T], out: &mut [T]
     }
     for (l, (out, b)) in out_rest.iter_mut().zip(b_rest).enumerate() {
         *out = f(*b, combine(c, at(rows, n * LANES + l)), inverse, factor);
-    }
-}
-
-/// A packed span of few slots, as around bodies: no vectors, and nothing to prepare for them.
-#[inline(never)]
-fn short_sweep<T: Real>(numbers: &[T], rows: [&[T]; 6], b: &[T], out: &mut [T], f: impl Fn(T, T, T, T) -> T) {
-    let slots = out.len();
-    for (m, (out, b)) in out.iter_mut().zip(b).enumerate() {
-        let c = |n: usize| numbers[n * slots + m];
-        *out = f(*b, combine([c(0), c(1), c(2), c(3), c(4), c(5)], at(rows, m)), c(6), c(7));
     }
 }
 
@@ -321,6 +336,10 @@ fn multiply<T: Real>(
     for span in plane.row(j) {
         let (start, end) = (span.start as usize / 2, (span.end as usize).div_ceil(2));
         let (v, out) = (&v[start..end], &mut out[start..end]);
+        if let Some(numbers) = short(plane, span, parity) {
+            out.iter_mut().zip(v).zip(numbers).for_each(|((out, v), numbers)| *out = *v * numbers[packed]);
+            continue;
+        }
         match &span.kind {
             Kind::Uniform(u) => {
                 let numbers = uniform(u);
