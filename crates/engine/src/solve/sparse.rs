@@ -218,6 +218,21 @@ mod tests {
         }
     }
 
+    /// Bodies answer from any thread.
+    #[test]
+    fn factors_are_shared_between_threads() {
+        let matrix = chain(4);
+        let mut cholesky = SparseCholesky::new(&matrix);
+        cholesky.factorise(&matrix).unwrap();
+        let solved = |_| {
+            let mut x = vec![1.0; 12];
+            cholesky.solve_in_place(&mut x);
+            x
+        };
+        let all: Vec<Vec<f64>> = (0..8).into_par_iter().map(solved).collect();
+        assert!(all.iter().all(|x| *x == all[0]));
+    }
+
     #[test]
     fn names_the_row_that_is_not_positive() {
         let mut matrix = chain(5);
