@@ -11,6 +11,7 @@ mod pockets;
 mod pressure;
 mod real;
 mod regions;
+mod sparse;
 mod stencil;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
@@ -24,6 +25,7 @@ pub use pockets::Pocket;
 pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
+pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseSymmetric};
 
 use serde::{Deserialize, Serialize};
 
