@@ -145,7 +145,7 @@ impl Bounds {
     }
 }
 
-fn outer(v: DVec3) -> DMat3 {
+pub(super) fn outer(v: DVec3) -> DMat3 {
     DMat3::from_cols(v * v.x, v * v.y, v * v.z)
 }
 

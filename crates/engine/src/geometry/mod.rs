@@ -1,4 +1,4 @@
-//! Surfaces: triangle meshes, primitive shapes, poses, signed distances.
+//! Surfaces and solids: triangle and tetrahedral meshes, primitive shapes, poses, signed distances.
 
 mod check;
 mod distance;
@@ -13,7 +13,7 @@ pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;
 pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;
-pub use tetrahedra::TetMesh;
+pub use tetrahedra::{Quality, StuffingError, TetError, TetFormat, TetMesh, TetWarning};
 
 use glam::{DQuat, DVec3};
 use serde::{Deserialize, Serialize};
