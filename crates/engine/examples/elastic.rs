@@ -64,7 +64,7 @@ fn main() {
         let energy = least(5, || assert!(body.elastic_energy() >= 0.0));
         println!(
             "{vertices:8} {tetrahedra:6} {:15} {new:7.1} {predict:11.2} {factor:10.2} {solve:9.3} {energy:10.3}",
-            body.factor_len()
+            body.factor().entries()
         );
     }
 }

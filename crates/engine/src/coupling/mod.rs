@@ -1,4 +1,5 @@
 //! Where fluids and solids meet; the only modules that know both.
 
+pub mod elastic;
 pub mod immersed;
 pub mod rigid;

@@ -1,5 +1,6 @@
 //! Surfaces and solids: triangle and tetrahedral meshes, primitive shapes, poses, signed distances.
 
+mod band;
 mod check;
 mod distance;
 mod formats;
@@ -8,6 +9,7 @@ mod shape;
 mod tessellate;
 mod tetrahedra;
 
+pub use band::{Band, Nearest};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;

@@ -13,6 +13,7 @@ mod real;
 mod regions;
 mod sparse;
 mod stencil;
+mod yielding;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
 pub use constraints::{ConstrainedFace, SolidTerms};
@@ -25,7 +26,8 @@ pub use pockets::Pocket;
 pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
-pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseSymmetric};
+pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
+pub use yielding::{Push, Yielding};
 
 use serde::{Deserialize, Serialize};
 

@@ -5,6 +5,7 @@ use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, Soli
 use super::laplacian::dot;
 use super::low_rank::{Coupled, Easing, LowRank};
 use super::pockets::{Pocket, spare_nodes};
+use super::yielding::Yielding;
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,11 @@ pub struct PressureSolve {
     squares: Vec<Vec<f64>>,
     /// What `low_rank` is when bodies are held: nothing.
     nothing: LowRank,
+    /// Bodies of many freedoms; to the preconditioner they are ties, on the diagonal of `softened`, and columns, in `columns`
+    /// after those of `low_rank`.
+    yielding: Vec<Yielding>,
+    softened: Laplacian,
+    columns: LowRank,
     /// For the solvers of \[A18\]: C of the bodies in cut cells and of those with face constraints, and these constraints.
     cut: LowRank,
     faces: LowRank,
@@ -137,32 +143,44 @@ impl PressureSolve {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
             let atmosphere = extra;
-            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, &self.pockets));
+            let ties = self.pockets.iter().flat_map(Pocket::ties);
+            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, ties));
             let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
             self.low_rank = solids.low_rank();
             self.low_rank.mask(&self.laplacian, &self.pockets);
-            let Self { laplacian, regions, pockets, multigrid, .. } = self;
+            self.yielding.clone_from(&solids.yielding);
+            self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
+            let softer = (!self.yielding.is_empty()).then(|| add_ties(extra, yielding_ties(&self.yielding)));
+            let extra = softer.as_ref().unwrap_or(extra);
+            if softer.is_some() {
+                self.softened.rebuild(faces, extra)?;
+            }
+            let Self { laplacian, regions, pockets, multigrid, precise, softened, .. } = self;
+            let (laplacian, pockets) = (&*laplacian, &pockets[..]);
+            let preconditioned = if softer.is_some() { &*softened } else { laplacian };
             // Regions are found by one thread.
             rayon::join(
                 || regions.rebuild(laplacian, pockets, atmosphere),
                 || {
                     if solver == PressureSolver::Multigrid {
-                        multigrid.rebuild(laplacian, faces, extra);
+                        multigrid.rebuild(preconditioned, faces, extra);
                     }
                 },
             );
-            self.regions.couple(&mut self.low_rank);
+            regions.couple(&mut self.low_rank, &self.yielding);
             self.squares = self.low_rank.squares();
-            self.is_stiff = largest(&self.squares) > STIFF * self.laplacian.largest();
+            self.is_stiff = largest(&self.squares) > STIFF * laplacian.largest();
+            self.columns.blocks.clone_from(&self.low_rank.blocks);
+            self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
-                    self.precise.rebuild(&self.laplacian, faces, extra);
-                    self.precise.couple(&self.low_rank, &self.pockets);
+                    precise.rebuild(preconditioned, faces, extra);
+                    precise.couple(&self.columns, pockets);
                 }
                 PressureSolver::Multigrid => {
-                    self.multigrid.couple(&self.low_rank, &self.pockets);
-                    self.multigrid.smooth_boundaries(0);
+                    multigrid.couple(&self.columns, pockets);
+                    multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
                 _ => self.build_full(solver, (faces, extra), solids)?,
@@ -218,7 +236,11 @@ impl PressureSolve {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
-            let bodies = if is_held { (&*nothing, &[][..]) } else { (&*low_rank, &self.squares[..]) };
+            let bodies = if is_held {
+                (&*nothing, &[][..], &[][..])
+            } else {
+                (&*low_rank, &self.squares[..], &self.yielding[..])
+            };
             let system = (laplacian, bodies, &pockets[..], regions);
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
@@ -256,7 +278,7 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
-        let Self { alone, cut, constraints, full: [b, x], regions, cholesky, double, .. } = self;
+        let Self { alone, cut, yielding, constraints, full: [b, x], regions, cholesky, double, .. } = self;
         alone.mask(pressure);
         let cells = alone.len();
         let n = cells + constraints.len();
@@ -268,7 +290,7 @@ impl PressureSolve {
         regions.remove_means(&mut b[..cells]);
         double.resize(n);
         let mut block = BlockDiagonal::new(cholesky, cells, constraints);
-        let mut system = FullSystem::new(alone, cut, constraints);
+        let mut system = FullSystem::new(alone, (cut, yielding), constraints);
         let rr = system.residual(b, x, &mut double.r);
         let start = (b_norm, rr);
         let info = match solver {
@@ -300,6 +322,7 @@ impl PressureSolve {
             + self.cholesky.bytes()
             + self.double.bytes()
             + self.alone.bytes()
+            + self.softened.bytes()
             + 8 * self.full.iter().map(Vec::capacity).sum::<usize>()
     }
 }
@@ -311,13 +334,16 @@ const STIFF: f64 = 1e3;
 /// Bodies are light if this part of the right-hand side is left once they have given way to it.
 const LIGHT: f64 = 0.1;
 
-/// `extra` with the ties to pockets.
-fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
+/// `extra` with more ties.
+fn add_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) -> CellField<f64> {
     let mut all = extra.clone();
-    for (cell, weight) in pockets.iter().flat_map(Pocket::ties) {
-        all.data[cell] += weight;
-    }
+    ties.for_each(|(cell, weight)| all.data[cell] += weight);
     all
+}
+
+/// What bodies of many freedoms are to single cells.
+fn yielding_ties(bodies: &[Yielding]) -> impl Iterator<Item = (usize, f64)> {
+    bodies.iter().flat_map(|body| body.push.cells.iter().map(|&cell| cell as usize).zip(body.ties.iter().copied()))
 }
 
 /// The largest entry on the diagonals of some CᵀC.
@@ -326,11 +352,11 @@ fn largest(squares: &[Vec<f64>]) -> f64 {
     squares.iter().flatten().fold(0.0, |largest, &entry| largest.max(entry))
 }
 
-/// L, C with its squares, pockets and closed regions.
-type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>]), &'a [Pocket], &'a mut Regions);
+/// L, C with its squares, bodies of many freedoms, pockets and closed regions.
+type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>], &'a [Yielding]), &'a [Pocket], &'a mut Regions);
 
 fn run<M: Preconditioner>(
-    (laplacian, (low_rank, squares), pockets, regions): System,
+    (laplacian, (low_rank, squares, yielding), pockets, regions): System,
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
@@ -347,7 +373,7 @@ fn run<M: Preconditioner>(
     let diagonal = laplacian.largest();
     let easing = (largest(squares) > diagonal).then(|| Easing::new(low_rank, squares, diagonal));
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
-    let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
+    let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     // Light bodies come with a velocity that they lose as soon as they touch the fluid: that is not what is to be solved for.
     let mut b_norm = b_norm;

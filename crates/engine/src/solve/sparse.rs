@@ -15,7 +15,7 @@ use faer::{Conj, MatMut, Par, Side, Spec};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Block rows handed to a thread at once.
 const ROWS_PER_TASK: usize = 64;
@@ -92,13 +92,24 @@ pub struct NotPositiveDefinite {
 
 /// Cholesky factorisation of a [`SparseSymmetric`], for any number of matrices of one pattern.
 pub struct SparseCholesky {
-    /// Lower triangle by columns: starts, rows, values.
+    values: Vec<f64>,
+    factor: SparseFactor,
+    factor_memory: MemBuffer,
+}
+
+/// The factor of one matrix, shared by all that hold it.
+#[derive(Clone)]
+pub struct SparseFactor {
+    pattern: Arc<Pattern>,
+    values: Arc<Vec<f64>>,
+}
+
+/// What depends on the pattern alone.
+struct Pattern {
+    /// Lower triangle by columns.
     starts: Vec<usize>,
     rows: Vec<usize>,
-    values: Vec<f64>,
     symbolic: SymbolicCholesky<usize>,
-    factor: Vec<f64>,
-    factor_memory: MemBuffer,
     /// Room for one right-hand side; locked, so that solving needs no exclusive access.
     solve_memory: Mutex<MemBuffer>,
 }
@@ -120,7 +131,8 @@ impl SparseCholesky {
         let factor_memory = MemBuffer::new(symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Spec::default()));
         let solve_memory = Mutex::new(MemBuffer::new(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)));
         let (values, factor) = (vec![0.0; rows.len()], vec![0.0; symbolic.len_val()]);
-        Self { starts, rows, values, symbolic, factor, factor_memory, solve_memory }
+        let pattern = Arc::new(Pattern { starts, rows, symbolic, solve_memory });
+        Self { values, factor: SparseFactor { pattern, values: Arc::new(factor) }, factor_memory }
     }
 
     /// Factorise `matrix`, which has the pattern given to [`SparseCholesky::new`].
@@ -128,9 +140,15 @@ impl SparseCholesky {
         let n = 3 * matrix.rows();
         let columns = (0..n).flat_map(|column| lower(matrix, column));
         self.values.iter_mut().zip(columns).for_each(|(value, (_, entry))| *value = entry);
-        let pattern = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
-        let result = self.symbolic.factorize_numeric_llt(
-            &mut self.factor,
+        let Pattern { starts, rows, symbolic, .. } = &*self.factor.pattern;
+        let pattern = SymbolicSparseColMatRef::new_checked(n, n, starts, None, rows);
+        // Whoever holds the last factor keeps it.
+        let factor = &mut self.factor.values;
+        if Arc::get_mut(factor).is_none() {
+            *factor = Arc::new(vec![0.0; symbolic.len_val()]);
+        }
+        let result = symbolic.factorize_numeric_llt(
+            Arc::get_mut(factor).expect("held by nobody else"),
             SparseColMatRef::new(pattern, &self.values),
             Side::Lower,
             Default::default(),
@@ -139,16 +157,24 @@ impl SparseCholesky {
             Spec::default(),
         );
         result.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| {
-            let order = self.symbolic.perm().map(|perm| perm.arrays().0);
+            let order = symbolic.perm().map(|perm| perm.arrays().0);
             NotPositiveDefinite { row: order.map_or(index, |order| order[index.min(n - 1)]) }
         })
     }
 
-    /// x ← A⁻¹ x with the matrix factorised last; x holds three values a block row.
+    /// The factor of the matrix factorised last.
+    pub fn factor(&self) -> &SparseFactor {
+        &self.factor
+    }
+}
+
+impl SparseFactor {
+    /// x ← A⁻¹ x; x holds three values a block row.
     pub fn solve_in_place(&self, x: &mut [f64]) {
         let n = x.len();
-        let mut memory = self.solve_memory.lock().unwrap_or_else(PoisonError::into_inner);
-        LltRef::new(&self.symbolic, &self.factor).solve_in_place_with_conj(
+        let Pattern { symbolic, solve_memory, .. } = &*self.pattern;
+        let mut memory = solve_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        LltRef::new(symbolic, &self.values).solve_in_place_with_conj(
             Conj::No,
             MatMut::from_column_major_slice_mut(x, n, 1),
             Par::Seq,
@@ -156,9 +182,20 @@ impl SparseCholesky {
         );
     }
 
-    /// Stored entries of the factor.
-    pub fn factor_len(&self) -> usize {
-        self.factor.len()
+    /// Number of unknowns.
+    pub fn size(&self) -> usize {
+        self.pattern.starts.len() - 1
+    }
+
+    /// Stored entries.
+    pub fn entries(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl std::fmt::Debug for SparseFactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("SparseFactor").field("entries", &self.entries()).finish_non_exhaustive()
     }
 }
 
@@ -213,7 +250,7 @@ mod tests {
             cholesky.factorise(&matrix).unwrap();
             matrix.multiply(&x, &mut b);
             let mut solved = flat(&b);
-            cholesky.solve_in_place(&mut solved);
+            cholesky.factor().solve_in_place(&mut solved);
             assert!(solved.iter().zip(flat(&x)).all(|(a, b)| (a - b).abs() < 1e-12));
         }
     }
@@ -226,7 +263,7 @@ mod tests {
         cholesky.factorise(&matrix).unwrap();
         let solved = |_| {
             let mut x = vec![1.0; 12];
-            cholesky.solve_in_place(&mut x);
+            cholesky.factor().solve_in_place(&mut x);
             x
         };
         let all: Vec<Vec<f64>> = (0..8).into_par_iter().map(solved).collect();

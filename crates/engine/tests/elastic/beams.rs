@@ -30,7 +30,7 @@ fn sag(cells: [usize; 3], poisson_ratio: f64) -> f64 {
     let area: f64 = weights.iter().sum();
     assert!((area - 0.01).abs() < 1e-15);
     let mut u = flat(&weights.iter().map(|w| DVec3::new(0.0, 0.0, w / area)).collect::<Vec<_>>());
-    held(stiffness, body.free()).solve_in_place(&mut u);
+    held(stiffness, body.free()).factor().solve_in_place(&mut u);
     let tip: f64 = vectors(&u).iter().zip(&weights).map(|(u, w)| u.z * w / area).sum();
     // F L³/3EI + F L/κGA with κ = 10(1 + ν)/(12 + 11ν): 0.040306 m for ν = 0.3.
     let kappa = 10.0 * (1.0 + poisson_ratio) / (12.0 + 11.0 * poisson_ratio);
@@ -64,7 +64,7 @@ fn lowest_mode(body: &mut ElasticBody, start: Vec<DVec3>) -> (f64, Vec<DVec3>) {
     for _ in 0..200 {
         let weighed = weigh(&x);
         let mut next = flat(&weighed);
-        cholesky.solve_in_place(&mut next);
+        cholesky.factor().solve_in_place(&mut next);
         x = vectors(&next);
         // Rayleigh's quotient, with K x = what was solved for.
         let squared_size = dot(&x, &weigh(&x));

@@ -17,7 +17,7 @@ use super::element::{Element, Warped};
 use super::graph::Graph;
 use super::{ElasticError, Material};
 use crate::geometry::{TetMesh, TriMesh};
-use crate::solve::{SparseCholesky, SparseSymmetric};
+use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -157,7 +157,7 @@ impl ElasticBody {
             let impulse = external.get(i).copied().unwrap_or_default();
             row.copy_from_slice(&self.right_hand_side(i, dt, gravity, impulse).to_array());
         });
-        self.cholesky.solve_in_place(&mut solution);
+        self.cholesky.factor().solve_in_place(&mut solution);
         for (i, v) in self.velocities.iter_mut().enumerate() {
             *v = self.free[i] * DVec3::from_slice(&solution[3 * i..]) + self.prescribed[i];
         }
@@ -176,7 +176,7 @@ impl ElasticBody {
             }
         };
         mask(impulse);
-        self.cholesky.solve_in_place(impulse);
+        self.cholesky.factor().solve_in_place(impulse);
         mask(impulse);
     }
 
@@ -266,9 +266,9 @@ impl ElasticBody {
         &self.system
     }
 
-    /// Stored entries of the factor of A.
-    pub fn factor_len(&self) -> usize {
-        self.cholesky.factor_len()
+    /// The factor of A.
+    pub fn factor(&self) -> &SparseFactor {
+        self.cholesky.factor()
     }
 
     /// Rotations, forces and turned gradients of all elements at the positions now.

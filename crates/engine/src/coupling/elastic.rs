@@ -1,0 +1,220 @@
+//! Elastic bodies in the pressure solve (design §2, eq. 1; \[ZB17, §5\]).
+//!
+//! The vertices of the surface move with velocities v. They push the volume B v into the cells around them and take the
+//! impulses −ρ dx³ Bᵀ p (p in the projection's unit); a row of B adds up the polygons of the surface in the cell, each shared out
+//! to the corners of its triangle by the barycentric weights b of its centre \[ZB17, eq. 10–15\]:
+//!
+//! ```text
+//! B_cv = Σ A b_v / dx²
+//! ```
+//!
+//! Faces that the body all but closes move with the nearest triangle, and belong to B as well. With A = M + Δt D + Δt² K of the
+//! body, v = v* − ρ dx³ A⁻¹ Bᵀ p, and what is left to solve is (L + ρ dx³ B A⁻¹ Bᵀ) p = B v* − D u*: the system of \[ZB17,
+//! eq. 19\] with v eliminated.
+
+use crate::fluid::boundary::Boundary;
+use crate::geometry::TriMesh;
+use crate::grid::cut_cells::CutPolygon;
+use crate::grid::{CellField, Grid, strides, unravel};
+use crate::solid::elastic::ElasticBody;
+use crate::solve::{Block, Push, Yielding};
+use glam::DVec3;
+use std::collections::BTreeMap;
+
+/// What an elastic body has to do with the fluid at its current place.
+pub struct ElasticCoupling {
+    push: Push,
+    /// ρ dx³, kg.
+    unit: f64,
+}
+
+/// Degree of the polynomials that a body moves by as a whole: 0 and 1 are rigid and affine, 2 bends as well.
+const DEGREE: i32 = 2;
+
+/// Modes that are combinations of others but for this part of their square are left out.
+const DEPENDENT: f64 = 1e-6;
+
+impl ElasticCoupling {
+    /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`.
+    pub fn new(
+        grid: &Grid,
+        rho: f64,
+        boundary: &Boundary,
+        (body, name): (&ElasticBody, u32),
+        polygons: &[CutPolygon],
+    ) -> Self {
+        let (surface, free) = (body.surface(), body.free());
+        let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
+        let mut add = |cell: usize, triangle: usize, at: DVec3, push: DVec3| {
+            let weights = barycentric(surface.corners(triangle), at);
+            for (vertex, weight) in surface.triangles[triangle].into_iter().zip(weights) {
+                *rows.entry((cell as u32, vertex)).or_default() += weight * push * free[vertex as usize];
+            }
+        };
+        for polygon in polygons {
+            add(polygon.cell, polygon.triangle as usize, polygon.centroid, polygon.area / (grid.dx * grid.dx));
+        }
+        for face in boundary.given.iter().filter(|face| face.body == Some(name)) {
+            let (a, at) = (face.axis.index(), unravel(grid.face_dims(face.axis), face.index));
+            let upper = at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]);
+            let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
+            let above = (at[a] < grid.dims[a]).then_some(upper);
+            let centre = grid.face_centre(face.axis, at);
+            let Some((triangle, nearest)) = nearest(surface, polygons, [below, above], centre) else { continue };
+            let open = boundary.open.axes[a][face.index];
+            // It leaves the cell below and enters the one above.
+            for (cell, sign) in [below, above].into_iter().zip([-open, open]) {
+                if let Some(cell) = cell {
+                    add(cell, triangle, nearest, sign * face.axis.unit());
+                }
+            }
+        }
+        Self { push: Push::new(rows), unit: rho * grid.dx.powi(3) }
+    }
+
+    /// What the body adds to the pressure operator; its step is predicted.
+    pub fn terms(&self, body: &ElasticBody) -> Yielding {
+        let Self { push, unit } = self;
+        let modes = orthonormal_modes(body);
+        let mut values = Vec::with_capacity(modes.len() * push.cells.len());
+        for (_, entries) in push.rows() {
+            let of_mode = |mode: &Vec<DVec3>| entries.iter().map(|(v, w)| w.dot(mode[*v as usize])).sum::<f64>();
+            values.extend(modes.iter().map(|mode| unit.sqrt() * of_mode(mode)));
+        }
+        let system = body.system();
+        // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
+        let mut whole = vec![DVec3::ZERO; body.positions().len()];
+        push.entries.iter().for_each(|(vertex, weight)| whole[*vertex as usize] += *weight);
+        let of_entry = |(vertex, weight): &(u32, DVec3)| {
+            let own = *vertex as usize;
+            let block = system.position(own, own).map(|place| system.blocks[place]);
+            unit * block.map_or(0.0, |block| weight.dot(block.inverse() * whole[own]).max(0.0))
+        };
+        Yielding {
+            push: push.clone(),
+            factor: body.factor().clone(),
+            unit: *unit,
+            modes: Block { cells: push.cells.clone(), columns: modes.len(), values },
+            ties: push.rows().map(|(_, entries)| entries.iter().map(of_entry).sum()).collect(),
+        }
+    }
+
+    /// Volume that the body pushes into cells as it moves, in units of dx², m/s.
+    pub fn pushed(&self, body: &ElasticBody) -> Vec<(usize, f64)> {
+        let velocity: Vec<f64> = body.velocities().iter().flat_map(|v| v.to_array()).collect();
+        let mut pushed = Vec::with_capacity(self.push.cells.len());
+        self.push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
+        pushed
+    }
+
+    /// Impulses of the fluid on the vertices, N s, three values each; `p` is Δt·pressure/(ρ dx), m/s.
+    pub fn impulses(&self, body: &ElasticBody, p: &CellField) -> Vec<f64> {
+        let mut impulses = vec![0.0; 3 * body.positions().len()];
+        self.push.gather(&p.data, &mut impulses);
+        impulses.iter_mut().for_each(|impulse| *impulse *= -self.unit);
+        impulses
+    }
+}
+
+/// Motions of a body as a whole, in one another's measure A: Uᵀ A U = 1.
+fn orthonormal_modes(body: &ElasticBody) -> Vec<Vec<DVec3>> {
+    let (centre, positions) = (body.centre(), body.positions());
+    let reach = positions.iter().map(|x| x.distance(centre)).fold(0.0, f64::max);
+    let dot = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
+    // Each with A times it.
+    let mut modes: Vec<(Vec<DVec3>, Vec<DVec3>)> = Vec::new();
+    for powers in monomials() {
+        for axis in [DVec3::X, DVec3::Y, DVec3::Z] {
+            let at = |x: &DVec3| {
+                let x = (*x - centre) / reach;
+                (0..3).map(|a| x[a].powi(powers[a])).product::<f64>() * axis
+            };
+            let mut mode: Vec<DVec3> = positions.iter().zip(body.free()).map(|(x, free)| at(x) * *free).collect();
+            let mut product = vec![DVec3::ZERO; mode.len()];
+            body.system().multiply(&mode, &mut product);
+            let before = dot(&mode, &product);
+            // Twice is enough, once is not.
+            for _ in 0..2 {
+                for (other, image) in &modes {
+                    let part = dot(image, &mode);
+                    mode.iter_mut().zip(other).for_each(|(v, other)| *v -= part * *other);
+                }
+            }
+            body.system().multiply(&mode, &mut product);
+            let square = dot(&mode, &product);
+            if square > DEPENDENT * before {
+                let scale = square.sqrt().recip();
+                mode.iter_mut().chain(&mut product).for_each(|v| *v *= scale);
+                modes.push((mode, product));
+            }
+        }
+    }
+    modes.into_iter().map(|(mode, _)| mode).collect()
+}
+
+/// Powers of x, y, z up to [`DEGREE`], low degrees first.
+fn monomials() -> impl Iterator<Item = [i32; 3]> {
+    (0..=DEGREE)
+        .flat_map(|degree| (0..=degree).flat_map(move |x| (0..=degree - x).map(move |y| [x, y, degree - x - y])))
+}
+
+/// The triangle nearest to a point, of those in some cells if there are any, and the nearest point on it.
+fn nearest(
+    surface: &TriMesh,
+    polygons: &[CutPolygon],
+    cells: [Option<usize>; 2],
+    point: DVec3,
+) -> Option<(usize, DVec3)> {
+    let in_cell = |cell: usize| {
+        let first = polygons.partition_point(|polygon| polygon.cell < cell);
+        polygons[first..]
+            .iter()
+            .take_while(move |polygon| polygon.cell == cell)
+            .map(|polygon| polygon.triangle as usize)
+    };
+    let near: Vec<usize> = cells.into_iter().flatten().flat_map(in_cell).collect();
+    let all = 0..if near.is_empty() { surface.triangles.len() } else { 0 };
+    let on_triangle = |triangle: usize| (triangle, closest_point(surface.corners(triangle), point));
+    near.into_iter().chain(all).map(on_triangle).min_by(|a, b| a.1.distance(point).total_cmp(&b.1.distance(point)))
+}
+
+/// Weights of the corners of a triangle at a point in its plane.
+fn barycentric([a, b, c]: [DVec3; 3], point: DVec3) -> [f64; 3] {
+    let normal = (b - a).cross(c - a);
+    let square = normal.length_squared();
+    if square == 0.0 {
+        return [1.0 / 3.0; 3];
+    }
+    let part = |from: DVec3, to: DVec3| (to - from).cross(point - from).dot(normal) / square;
+    let (of_a, of_b) = (part(b, c), part(c, a));
+    [of_a, of_b, 1.0 - of_a - of_b]
+}
+
+/// The point of a triangle that is nearest to another point.
+fn closest_point([a, b, c]: [DVec3; 3], point: DVec3) -> DVec3 {
+    let weights = barycentric([a, b, c], point);
+    if weights.iter().all(|&weight| weight >= 0.0) {
+        return weights[0] * a + weights[1] * b + weights[2] * c;
+    }
+    let on_edge = |[from, to]: [DVec3; 2]| {
+        let edge = to - from;
+        let along = if edge == DVec3::ZERO { 0.0 } else { (point - from).dot(edge) / edge.length_squared() };
+        from + along.clamp(0.0, 1.0) * edge
+    };
+    let edges = [[a, b], [b, c], [c, a]].map(on_edge);
+    edges.into_iter().min_by(|p, q| p.distance(point).total_cmp(&q.distance(point))).unwrap_or(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_and_nearest_points() {
+        let corners = [DVec3::ZERO, DVec3::new(2.0, 0.0, 0.0), DVec3::new(0.0, 2.0, 0.0)];
+        assert_eq!(barycentric(corners, DVec3::new(0.5, 0.5, 0.0)), [0.5, 0.25, 0.25]);
+        assert_eq!(closest_point(corners, DVec3::new(0.5, 0.5, 3.0)), DVec3::new(0.5, 0.5, 0.0));
+        assert_eq!(closest_point(corners, DVec3::new(2.0, 2.0, 1.0)), DVec3::new(1.0, 1.0, 0.0));
+        assert_eq!(closest_point(corners, DVec3::new(-1.0, -1.0, 0.0)), DVec3::ZERO);
+    }
+}
