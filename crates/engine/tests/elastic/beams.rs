@@ -78,7 +78,7 @@ fn lowest_mode(body: &mut ElasticBody, start: Vec<DVec3>) -> (f64, Vec<DVec3>) {
     panic!("no mode in 200 iterations");
 }
 
-/// Row F5: first bending frequency ÷ Euler and Bernoulli's, 0.510835 Hz. It is as high as the mesh is stiff.
+/// Row F5: lowest bending frequency ÷ Euler and Bernoulli's, 0.510835 Hz. It is as high as the mesh is stiff.
 #[test]
 fn f5_first_frequency_of_the_cantilever() {
     let expected = [1.864, 1.293, 1.092, 1.047];
