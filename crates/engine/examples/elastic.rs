@@ -57,7 +57,7 @@ fn main() {
             body.predict(0.01, DVec3::NEG_Y, &[]).expect("soft");
             body.advance(0.01);
         });
-        let mut cholesky = SparseCholesky::new(body.system());
+        let mut cholesky = SparseCholesky::new(body.system(), &body.rest().vertices);
         let factor = least(5, || cholesky.factorise(body.system()).expect("positive definite"));
         let mut x = vec![1.0; 3 * vertices];
         let solve = least(20, || body.respond(&mut x));

@@ -13,7 +13,7 @@
 //! eq. 19\] with v eliminated.
 
 use crate::fluid::boundary::Boundary;
-use crate::geometry::TriMesh;
+use crate::geometry::{Nearest, closest};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
@@ -35,37 +35,37 @@ const DEGREE: i32 = 2;
 const DEPENDENT: f64 = 1e-6;
 
 impl ElasticCoupling {
-    /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`.
+    /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`, and `nearest`
+    /// tells the point of the surface that they move with.
     pub fn new(
         grid: &Grid,
         rho: f64,
         boundary: &Boundary,
         (body, name): (&ElasticBody, u32),
-        polygons: &[CutPolygon],
+        (polygons, nearest): (&[CutPolygon], impl Fn(DVec3) -> Option<Nearest>),
     ) -> Self {
         let (surface, free) = (body.surface(), body.free());
         let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
-        let mut add = |cell: usize, triangle: usize, at: DVec3, push: DVec3| {
-            let weights = barycentric(surface.corners(triangle), at);
-            for (vertex, weight) in surface.triangles[triangle].into_iter().zip(weights) {
+        let mut add = |cell: usize, triangle: u32, weights: [f64; 3], push: DVec3| {
+            for (vertex, weight) in surface.triangles[triangle as usize].into_iter().zip(weights) {
                 *rows.entry((cell as u32, vertex)).or_default() += weight * push * free[vertex as usize];
             }
         };
-        for polygon in polygons {
-            add(polygon.cell, polygon.triangle as usize, polygon.centroid, polygon.area / (grid.dx * grid.dx));
+        for CutPolygon { cell, triangle, area, centroid } in polygons {
+            let (_, weights) = closest(surface.corners(*triangle as usize), *centroid);
+            add(*cell, *triangle, weights, *area / (grid.dx * grid.dx));
         }
         for face in boundary.given.iter().filter(|face| face.body == Some(name)) {
             let (a, at) = (face.axis.index(), unravel(grid.face_dims(face.axis), face.index));
             let upper = at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]);
             let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
             let above = (at[a] < grid.dims[a]).then_some(upper);
-            let centre = grid.face_centre(face.axis, at);
-            let Some((triangle, nearest)) = nearest(surface, polygons, [below, above], centre) else { continue };
+            let Some(nearest) = nearest(grid.face_centre(face.axis, at)) else { continue };
             let open = boundary.open.axes[a][face.index];
             // It leaves the cell below and enters the one above.
             for (cell, sign) in [below, above].into_iter().zip([-open, open]) {
                 if let Some(cell) = cell {
-                    add(cell, triangle, nearest, sign * face.axis.unit());
+                    add(cell, nearest.triangle, nearest.weights, sign * face.axis.unit());
                 }
             }
         }
@@ -156,65 +156,4 @@ fn orthonormal_modes(body: &ElasticBody) -> Vec<Vec<DVec3>> {
 fn monomials() -> impl Iterator<Item = [i32; 3]> {
     (0..=DEGREE)
         .flat_map(|degree| (0..=degree).flat_map(move |x| (0..=degree - x).map(move |y| [x, y, degree - x - y])))
-}
-
-/// The triangle nearest to a point, of those in some cells if there are any, and the nearest point on it.
-fn nearest(
-    surface: &TriMesh,
-    polygons: &[CutPolygon],
-    cells: [Option<usize>; 2],
-    point: DVec3,
-) -> Option<(usize, DVec3)> {
-    let in_cell = |cell: usize| {
-        let first = polygons.partition_point(|polygon| polygon.cell < cell);
-        polygons[first..]
-            .iter()
-            .take_while(move |polygon| polygon.cell == cell)
-            .map(|polygon| polygon.triangle as usize)
-    };
-    let near: Vec<usize> = cells.into_iter().flatten().flat_map(in_cell).collect();
-    let all = 0..if near.is_empty() { surface.triangles.len() } else { 0 };
-    let on_triangle = |triangle: usize| (triangle, closest_point(surface.corners(triangle), point));
-    near.into_iter().chain(all).map(on_triangle).min_by(|a, b| a.1.distance(point).total_cmp(&b.1.distance(point)))
-}
-
-/// Weights of the corners of a triangle at a point in its plane.
-fn barycentric([a, b, c]: [DVec3; 3], point: DVec3) -> [f64; 3] {
-    let normal = (b - a).cross(c - a);
-    let square = normal.length_squared();
-    if square == 0.0 {
-        return [1.0 / 3.0; 3];
-    }
-    let part = |from: DVec3, to: DVec3| (to - from).cross(point - from).dot(normal) / square;
-    let (of_a, of_b) = (part(b, c), part(c, a));
-    [of_a, of_b, 1.0 - of_a - of_b]
-}
-
-/// The point of a triangle that is nearest to another point.
-fn closest_point([a, b, c]: [DVec3; 3], point: DVec3) -> DVec3 {
-    let weights = barycentric([a, b, c], point);
-    if weights.iter().all(|&weight| weight >= 0.0) {
-        return weights[0] * a + weights[1] * b + weights[2] * c;
-    }
-    let on_edge = |[from, to]: [DVec3; 2]| {
-        let edge = to - from;
-        let along = if edge == DVec3::ZERO { 0.0 } else { (point - from).dot(edge) / edge.length_squared() };
-        from + along.clamp(0.0, 1.0) * edge
-    };
-    let edges = [[a, b], [b, c], [c, a]].map(on_edge);
-    edges.into_iter().min_by(|p, q| p.distance(point).total_cmp(&q.distance(point))).unwrap_or(a)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn weights_and_nearest_points() {
-        let corners = [DVec3::ZERO, DVec3::new(2.0, 0.0, 0.0), DVec3::new(0.0, 2.0, 0.0)];
-        assert_eq!(barycentric(corners, DVec3::new(0.5, 0.5, 0.0)), [0.5, 0.25, 0.25]);
-        assert_eq!(closest_point(corners, DVec3::new(0.5, 0.5, 3.0)), DVec3::new(0.5, 0.5, 0.0));
-        assert_eq!(closest_point(corners, DVec3::new(2.0, 2.0, 1.0)), DVec3::new(1.0, 1.0, 0.0));
-        assert_eq!(closest_point(corners, DVec3::new(-1.0, -1.0, 0.0)), DVec3::ZERO);
-    }
 }

@@ -46,7 +46,8 @@ pub struct Nearest {
 impl Band {
     /// Around a closed `surface`, at nodes `spacing` apart, exact up to `reach`, m.
     pub fn new(surface: &TriMesh, spacing: f64, reach: f64) -> Self {
-        let mut band = Self { beside: neighbours(surface), surface: surface.clone(), spacing, reach, ..Self::default() };
+        let mut band =
+            Self { beside: neighbours(surface), surface: surface.clone(), spacing, reach, ..Self::default() };
         band.update(&surface.vertices);
         band
     }
@@ -68,7 +69,9 @@ impl Band {
         let mut nodes = vec![(f64::INFINITY, NONE); plane * nz];
         nodes.par_chunks_mut(plane).enumerate().for_each(|(k, nodes)| self.scan(k, nodes));
         self.nearest = nodes.iter().map(|node| node.1).collect();
-        let at = |n: usize| self.origin + self.spacing * DVec3::new((n % nx) as f64, (n / nx % ny) as f64, (n / plane) as f64);
+        let at = |n: usize| {
+            self.origin + self.spacing * DVec3::new((n % nx) as f64, (n / nx % ny) as f64, (n / plane) as f64)
+        };
         self.distance = (0..nodes.len())
             .into_par_iter()
             .map(|n| match nodes[n].1 {
@@ -279,7 +282,7 @@ mod tests {
         let stretched = |v: &DVec3| DVec3::new(1.4 * v.x + 0.2 * v.y * v.y, 0.6 * v.y, v.z - 0.3);
         let mut band = Band::new(&mesh, 0.1, 0.35);
         band.update(&mesh.vertices.iter().map(stretched).collect::<Vec<_>>());
-        let exact = SignedDistance::new(&Shape::Mesh(band.surface().clone()));
+        let exact = SignedDistance::new(&Shape::Mesh(std::sync::Arc::new(band.surface().clone())));
         let (mut worst, mut near, mut inside) = (0.0_f64, 0, 0);
         for n in 0..20_000_u32 {
             let part = |factor: u32| f64::from(n.wrapping_mul(factor) >> 8) / f64::from(1 << 24);

@@ -9,6 +9,7 @@ mod shape;
 mod tessellate;
 mod tetrahedra;
 
+pub(crate) use band::closest;
 pub use band::{Band, Nearest};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};

@@ -3,6 +3,7 @@
 mod conjugate_gradients;
 mod constraints;
 mod dense;
+mod dissection;
 mod incomplete_cholesky;
 mod laplacian;
 mod low_rank;

@@ -5,11 +5,11 @@
 //! similar pattern taken together; its ordering and pattern depend on the mesh alone and are found once. It runs on one thread,
 //! since faer's parallel kernels round differently.
 
+use super::dissection::nested_dissection;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::LltError;
-use faer::sparse::linalg::cholesky::{
-    CholeskySymbolicParams, LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky,
-};
+use faer::perm::PermRef;
+use faer::sparse::linalg::cholesky::{LltRef, SymbolicCholesky, SymmetricOrdering, factorize_symbolic_cholesky};
 use faer::sparse::{SparseColMatRef, SymbolicSparseColMatRef};
 use faer::{Conj, MatMut, Par, Side, Spec};
 use glam::{DMat3, DVec3};
@@ -115,8 +115,9 @@ struct Pattern {
 }
 
 impl SparseCholesky {
-    /// Find the ordering and the pattern of the factor for matrices with the pattern of `matrix`.
-    pub fn new(matrix: &SparseSymmetric) -> Self {
+    /// Find the ordering and the pattern of the factor for matrices with the pattern of `matrix`, whose block rows belong to vertices at
+    /// `points`.
+    pub fn new(matrix: &SparseSymmetric, points: &[DVec3]) -> Self {
         let n = 3 * matrix.rows();
         let mut starts = vec![0];
         let mut rows = Vec::new();
@@ -125,8 +126,12 @@ impl SparseCholesky {
             starts.push(rows.len());
         }
         let pattern = SymbolicSparseColMatRef::new_checked(n, n, &starts, None, &rows);
-        let params = CholeskySymbolicParams::default();
-        let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, SymmetricOrdering::Amd, params)
+        let order: Vec<usize> =
+            nested_dissection(matrix, points).iter().flat_map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
+        let mut places = vec![0; n];
+        order.iter().enumerate().for_each(|(place, &row)| places[row] = place);
+        let ordering = SymmetricOrdering::Custom(PermRef::new_checked(&order, &places, n));
+        let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, ordering, Default::default())
             .expect("indices and memory suffice for the pattern of a mesh");
         let factor_memory = MemBuffer::new(symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Spec::default()));
         let solve_memory = Mutex::new(MemBuffer::new(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)));
@@ -224,6 +229,10 @@ mod tests {
         matrix
     }
 
+    fn line(n: usize) -> Vec<DVec3> {
+        (0..n).map(|i| DVec3::X * i as f64).collect()
+    }
+
     fn flat(v: &[DVec3]) -> Vec<f64> {
         v.iter().flat_map(|v| v.to_array()).collect()
     }
@@ -242,7 +251,7 @@ mod tests {
     fn solves_what_it_multiplies_and_factorises_again() {
         let n = 40;
         let mut matrix = chain(n);
-        let mut cholesky = SparseCholesky::new(&matrix);
+        let mut cholesky = SparseCholesky::new(&matrix, &line(matrix.rows()));
         let x: Vec<DVec3> = (0..n).map(|i| DVec3::new(i as f64, (i as f64).sin(), 1.0 / (1.0 + i as f64))).collect();
         let mut b = vec![DVec3::ZERO; n];
         for scale in [1.0, 7.0] {
@@ -259,7 +268,7 @@ mod tests {
     #[test]
     fn factors_are_shared_between_threads() {
         let matrix = chain(4);
-        let mut cholesky = SparseCholesky::new(&matrix);
+        let mut cholesky = SparseCholesky::new(&matrix, &line(matrix.rows()));
         cholesky.factorise(&matrix).unwrap();
         let solved = |_| {
             let mut x = vec![1.0; 12];
@@ -275,7 +284,7 @@ mod tests {
         let mut matrix = chain(5);
         let k = matrix.position(3, 3).unwrap();
         matrix.blocks[k].y_axis.y = -1.0;
-        let error = SparseCholesky::new(&matrix).factorise(&matrix).unwrap_err();
+        let error = SparseCholesky::new(&matrix, &line(matrix.rows())).factorise(&matrix).unwrap_err();
         assert!((9..12).contains(&error.row), "{error}");
     }
 }

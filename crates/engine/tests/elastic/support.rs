@@ -65,7 +65,8 @@ pub fn rest_stiffness(body: &mut ElasticBody) -> SparseSymmetric {
 }
 
 /// The matrix with the identity in place of held rows and columns, factorised.
-pub fn held(mut matrix: SparseSymmetric, free: &[DVec3]) -> SparseCholesky {
+pub fn held(mut matrix: SparseSymmetric, body: &ElasticBody) -> SparseCholesky {
+    let free = body.free();
     for i in 0..matrix.rows() {
         for k in matrix.row(i) {
             let j = matrix.columns()[k] as usize;
@@ -74,7 +75,7 @@ pub fn held(mut matrix: SparseSymmetric, free: &[DVec3]) -> SparseCholesky {
         let k = matrix.position(i, i).expect("diagonal");
         matrix.blocks[k] += DMat3::from_diagonal(DVec3::ONE - free[i]);
     }
-    let mut cholesky = SparseCholesky::new(&matrix);
+    let mut cholesky = SparseCholesky::new(&matrix, &body.rest().vertices);
     cholesky.factorise(&matrix).expect("positive definite once held");
     cholesky
 }

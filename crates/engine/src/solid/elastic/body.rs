@@ -111,7 +111,7 @@ impl ElasticBody {
             prescribed: vec![DVec3::ZERO; vertices],
             warped: vec![Warped::default(); elements.len()],
             graph,
-            cholesky: SparseCholesky::new(&stiffness),
+            cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
             system: stiffness.clone(),
             stiffness,
             solution: vec![0.0; 3 * vertices],

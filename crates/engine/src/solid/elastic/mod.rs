@@ -13,9 +13,11 @@ mod graph;
 mod material;
 mod measure;
 mod rotation;
+mod scene;
 
 pub use body::{ElasticBody, ElasticState, Pin, Prediction};
 pub use element::{Element, Warped};
 pub use error::ElasticError;
 pub use material::Material;
 pub use rotation::{Rotation, nearest_rotation};
+pub use scene::{Elastic, Hold};

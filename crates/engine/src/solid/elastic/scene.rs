@@ -1,0 +1,62 @@
+//! An elastic body as a scene describes it.
+
+use super::{ElasticBody, ElasticError, Material, Pin};
+use crate::geometry::TetMesh;
+use crate::solid::Motion;
+use glam::DVec3;
+
+/// What an elastic body starts from.
+#[derive(Clone, Debug)]
+pub struct Elastic {
+    /// Unique name, for statistics and output.
+    pub name: String,
+    /// Shape at rest, where it is at the start.
+    pub rest: TetMesh,
+    /// What it is made of.
+    pub material: Material,
+    /// Stretch along each axis about the centre at the start; 1 is the shape at rest.
+    pub stretch: DVec3,
+    /// At the start, m/s.
+    pub velocity: DVec3,
+    /// At the start, about the centre: world axis times rad/s.
+    pub angular_velocity: DVec3,
+    /// Vertices that are held.
+    pub holds: Vec<Hold>,
+}
+
+/// Vertices that are held, or led along a path.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Their numbers.
+    pub vertices: Vec<usize>,
+    /// What they are fixed to.
+    pub motion: Motion,
+}
+
+impl Elastic {
+    /// The body at the start; nothing moves along `flat` axes.
+    pub fn body(&self, flat: [bool; 3]) -> Result<ElasticBody, ElasticError> {
+        let mut body = ElasticBody::new(self.rest.clone(), self.material, flat)?;
+        let centre = body.centre();
+        let mut state = body.state();
+        for (x, v) in state.positions.iter_mut().zip(&mut state.velocities) {
+            *x = centre + self.stretch * (*x - centre);
+            *v = self.velocity + self.angular_velocity.cross(*x - centre);
+        }
+        body.restore(&state)?;
+        Ok(body)
+    }
+
+    /// What leads held vertices from their `positions` to where they have to be at `time`, `dt` later, s.
+    pub fn pins(&self, positions: &[DVec3], time: f64, dt: f64) -> Vec<Pin> {
+        let of_hold = |hold: &Hold| {
+            let (start, end) = (hold.motion.pose(0.0), hold.motion.pose(time));
+            let pin = |&vertex: &usize| {
+                let target = end.apply(start.invert(self.rest.vertices[vertex]));
+                Pin { vertex, velocity: (target - positions[vertex]) / dt }
+            };
+            hold.vertices.iter().map(pin).collect::<Vec<_>>()
+        };
+        self.holds.iter().flat_map(of_hold).collect()
+    }
+}
