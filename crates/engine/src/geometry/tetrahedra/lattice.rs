@@ -136,9 +136,7 @@ impl<'a> Lattice<'a> {
         let mut ends: Vec<[u32; 2]> = (0..self.points() as u32)
             .into_par_iter()
             .flat_map_iter(|point| {
-                let neighbours =
-                    if places[point as usize] == Place::Surface { Vec::new() } else { self.neighbours(point) };
-                neighbours.into_iter().filter_map(move |other| match [point, other].map(|p| places[p as usize]) {
+                self.neighbours(point).filter_map(move |other| match [point, other].map(|p| places[p as usize]) {
                     [Place::Inside, Place::Outside] => Some([point, other]),
                     [Place::Outside, Place::Inside] => Some([other, point]),
                     _ => None,
@@ -152,15 +150,15 @@ impl<'a> Lattice<'a> {
 
     /// Lattice points joined to this one by an edge that is counted here: towards larger coordinates along long
     /// edges, and from centres to nodes along short ones.
-    fn neighbours(&self, point: u32) -> Vec<u32> {
+    fn neighbours(&self, point: u32) -> impl Iterator<Item = u32> {
         let nodes = self.nodes.data.len();
         let (dims, first) = if (point as usize) < nodes { (self.nodes.dims, 0) } else { (self.centres.dims, nodes) };
         let index = point as usize - first;
         let at = unravel(dims, index);
-        let along = (0..3).filter(|&a| at[a] + 1 < dims[a]).map(|a| point + strides(dims)[a] as u32);
+        let along = (0..3).filter(move |&a| at[a] + 1 < dims[a]).map(move |a| point + strides(dims)[a] as u32);
         let steps = strides(self.nodes.dims);
-        let corner = |n: usize| (0..3).map(|a| (at[a] + (n >> a & 1)) * steps[a]).sum::<usize>() as u32;
-        along.chain((0..if first == 0 { 0 } else { 8 }).map(corner)).collect()
+        let corner = move |n: usize| (0..3).map(|a| (at[a] + (n >> a & 1)) * steps[a]).sum::<usize>() as u32;
+        along.chain((0..if first == 0 { 0 } else { 8 }).map(corner))
     }
 
     /// Where the surface crosses an edge, m: regula falsi with the Illinois rule, bisection if that is slow.

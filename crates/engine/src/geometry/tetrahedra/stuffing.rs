@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 const MOST_TETRAHEDRA: f64 = 2e6;
 
 /// Most lattice points that are sampled; a thin shape fills little of its box.
-const MOST_POINTS: f64 = 4e7;
+const MOST_POINTS: f64 = 2e7;
 
 /// The mesh may lose or gain this part of the shape's volume.
 const VOLUME_TOLERANCE: f64 = 0.35;
@@ -322,6 +322,17 @@ mod tests {
         assert_eq!((mesh.parts().1, warnings), (2, vec![]));
         let error = TetMesh::stuff(&balls(0.03), 0.1).unwrap_err().to_string();
         assert!(error.contains("it has 2 parts, the mesh would have 1"), "{error}");
+    }
+
+    #[test]
+    fn a_surface_that_overlaps_itself_does_no_harm() {
+        // Its signed distance jumps, where no surface is.
+        let other = Shape::Sphere { radius: 0.4 }.surface(0.05).mapped(|v| v + 0.3 * DVec3::X);
+        let shape = both(Shape::Sphere { radius: 0.4 }.surface(0.05), other);
+        match TetMesh::stuff(&shape, 0.06) {
+            Ok((mesh, _)) => assert!(mesh.check().is_ok()),
+            Err(error) => assert!(matches!(error, StuffingError::TooCoarse { .. }), "{error}"),
+        }
     }
 
     #[test]
