@@ -109,7 +109,7 @@ pub mod tests {
     use Place::{Inside, Outside, Surface};
     use glam::DVec3;
 
-    /// Dihedral angles of all pieces lie between these, degrees: the extremes of ten million random cases, rounded out.
+    /// Dihedral angles of all pieces lie between these, degrees: the extremes of 16 million random cases, rounded.
     pub const ANGLES: [f64; 2] = [9.2, 161.8];
 
     /// Corners of two lattice tetrahedra of either parity, in halves of a long edge.
