@@ -13,22 +13,22 @@ pub struct Side {
     /// Its vertices in ascending order.
     pub vertices: [u32; 3],
     /// Whose it is.
-    pub tetrahedron: usize,
+    pub tetrahedron: u32,
     /// Which of its sides.
-    pub number: usize,
+    pub number: u8,
     /// Whether ascending order is counter-clockwise from outside the tetrahedron.
     pub ascending: bool,
 }
 
 impl TetMesh {
-    /// The boundary: sides that belong to one tetrahedron only, in order of the tetrahedra. Its triangles use the vertex
-    /// numbers of this mesh, inner vertices included.
+    /// The boundary: sides that belong to one tetrahedron only, in order of the tetrahedra. Its triangles use the
+    /// vertex numbers of this mesh, inner vertices included.
     pub fn surface(&self) -> TriMesh {
         let sides = self.sides();
         let mut single: Vec<[usize; 2]> = sides
             .chunk_by(|a, b| a.vertices == b.vertices)
             .filter(|shared| shared.len() == 1)
-            .map(|side| [side[0].tetrahedron, side[0].number])
+            .map(|side| [side[0].tetrahedron as usize, side[0].number as usize])
             .collect();
         single.sort_unstable();
         let triangle = |[t, side]: [usize; 2]| SIDES[side].map(|corner| self.tetrahedra[t][corner]);
@@ -43,7 +43,7 @@ impl TetMesh {
             vertices.sort_unstable();
             // Three vertices are in ascending order, up to rotation, if two of their three steps go up.
             let ascending = (a < b) as u8 + (b < c) as u8 + (c < a) as u8 == 2;
-            Side { vertices, tetrahedron: t, number, ascending }
+            Side { vertices, tetrahedron: t as u32, number: number as u8, ascending }
         };
         let mut sides: Vec<Side> =
             (0..self.tetrahedra.len()).flat_map(|t| (0..4).map(move |number| side(t, number))).collect();
@@ -56,7 +56,7 @@ impl TetMesh {
     pub(super) fn parts(&self) -> (Vec<u32>, usize) {
         let mut sets = Sets::new(self.tetrahedra.len());
         for shared in self.sides().chunk_by(|a, b| a.vertices == b.vertices) {
-            shared.windows(2).for_each(|pair| sets.unite(pair[0].tetrahedron, pair[1].tetrahedron));
+            shared.windows(2).for_each(|pair| sets.unite(pair[0].tetrahedron as usize, pair[1].tetrahedron as usize));
         }
         sets.numbered()
     }

@@ -1,7 +1,7 @@
 //! Is this a sound solid of tetrahedra? And what may be mended.
 //!
-//! Elasticity divides by volumes and coupling asks for a closed boundary: every tetrahedron must have a positive volume,
-//! and every side one or two tetrahedra, on opposite sides of it. [`TetMesh::check`] refuses anything else;
+//! Elasticity divides by volumes and coupling asks for a closed boundary: every tetrahedron must have a positive
+//! volume, and every side one or two tetrahedra, on opposite sides of it. [`TetMesh::check`] refuses anything else;
 //! [`TetMesh::repair`] turns what is inside out and drops what is flat. Both drop what has no effect (unused
 //! vertices, repeated tetrahedra) and warn. Tetrahedra that overlap without sharing a side are not looked for.
 
@@ -324,7 +324,7 @@ fn check_sides(mesh: &TetMesh) -> Result<(), TetError> {
     };
     let mut wrong = sides.chunk_by(|a, b| a.vertices == b.vertices).filter(|shared| !sound(shared));
     let Some(first) = wrong.next() else { return Ok(()) };
-    let owners: Vec<usize> = first.iter().map(|side| side.tetrahedron).collect();
+    let owners: Vec<usize> = first.iter().map(|side| side.tetrahedron as usize).collect();
     Err(TetError::Overlap { count: 1 + wrong.count(), vertices: first[0].vertices, tetrahedra: list(&owners) })
 }
 

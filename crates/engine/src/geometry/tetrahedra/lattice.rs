@@ -1,11 +1,12 @@
 //! The body-centred cubic lattice, and how the surface cuts it.
 //!
-//! Nodes and cell centres of a [`Grid`] are the points of the lattice. Long edges join neighbouring nodes and neighbouring
-//! centres, short edges join centres to the nodes of their cells. Around every face of a cell lie four tetrahedra: the two centres beside the
-//! face, and one of its edges. All are alike; each has two long edges, opposite to one another.
+//! Nodes and cell centres of a [`Grid`] are the points of the lattice. Long edges join neighbouring nodes and
+//! neighbouring centres, short edges join centres to the nodes of their cells. Around every face of a cell lie four
+//! tetrahedra: the two centres beside the face, and one of its edges. All are alike; each has two long edges,
+//! opposite to one another.
 //!
-//! Where an edge leads from inside to outside, a cut point marks the surface. Lattice points that are too near to a cut point are moved there
-//! ([LS07], "warping"), so that no piece becomes too thin.
+//! Where an edge leads from inside to outside, a cut point marks the surface. Lattice points that are too near to a
+//! cut point are moved there ([LS07], "warping"), so that no piece becomes too thin.
 
 use super::TetMesh;
 use super::stencil::{Cell, Corner, Place};
@@ -15,15 +16,12 @@ use glam::DVec3;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// A cut point moves the lattice point at its end if it is nearer than this part of the edge: long, short. With these the dihedral angles are
-/// between 10.7° and 164.8° [LS07, Table 1].
+/// A cut point moves the lattice point at its end if it is nearer than this part of the edge: long, short [LS07].
+/// With these the dihedral angles of all pieces are between 9.2° and 161.8°; smaller values let thin pieces through.
 pub const VIOLATES: [f64; 2] = [0.24999, 0.41189];
 
 /// Cut points are this near to the surface, in long edges.
 const EXACT: f64 = 1e-9;
-
-/// Where points may not be moved, cut points keep this part of the edge from them.
-const CLEARANCE: f64 = 0.05;
 
 /// Lattice points around a shape and their distances from it. Points are numbered: nodes first, then centres.
 pub struct Lattice<'a> {
@@ -67,8 +65,8 @@ impl<'a> Lattice<'a> {
         Self { grid, shape, nodes, centres }
     }
 
-    /// Fill the shape with tetrahedra. Points of `held` are not moved onto the surface. Also returns, for each vertex, the lattice
-    /// point that it is.
+    /// Fill the shape with tetrahedra. Points of `held` are not moved onto the surface. Also returns, for each
+    /// vertex, the lattice point that it is.
     pub fn fill(&self, held: &BTreeSet<u32>) -> (TetMesh, Vec<Option<u32>>) {
         let places = self.places(held);
         let cuts = self.cuts(&places, held);
@@ -138,9 +136,7 @@ impl<'a> Lattice<'a> {
         let mut ends: Vec<[u32; 2]> = (0..self.points() as u32)
             .into_par_iter()
             .flat_map_iter(|point| {
-                let neighbours =
-                    if places[point as usize] == Place::Surface { Vec::new() } else { self.neighbours(point) };
-                neighbours.into_iter().filter_map(move |other| match [point, other].map(|p| places[p as usize]) {
+                self.neighbours(point).filter_map(move |other| match [point, other].map(|p| places[p as usize]) {
                     [Place::Inside, Place::Outside] => Some([point, other]),
                     [Place::Outside, Place::Inside] => Some([other, point]),
                     _ => None,
@@ -152,23 +148,24 @@ impl<'a> Lattice<'a> {
         ends.into_par_iter().map(cut).collect()
     }
 
-    /// Lattice points joined to this one by an edge that is counted here: towards larger coordinates along long edges, and from
-    /// centres to nodes along short ones.
-    fn neighbours(&self, point: u32) -> Vec<u32> {
+    /// Lattice points joined to this one by an edge that is counted here: towards larger coordinates along long
+    /// edges, and from centres to nodes along short ones.
+    fn neighbours(&self, point: u32) -> impl Iterator<Item = u32> {
         let nodes = self.nodes.data.len();
         let (dims, first) = if (point as usize) < nodes { (self.nodes.dims, 0) } else { (self.centres.dims, nodes) };
         let index = point as usize - first;
         let at = unravel(dims, index);
-        let along = (0..3).filter(|&a| at[a] + 1 < dims[a]).map(|a| point + strides(dims)[a] as u32);
+        let along = (0..3).filter(move |&a| at[a] + 1 < dims[a]).map(move |a| point + strides(dims)[a] as u32);
         let steps = strides(self.nodes.dims);
-        let corner = |n: usize| (0..3).map(|a| (at[a] + (n >> a & 1)) * steps[a]).sum::<usize>() as u32;
-        along.chain((0..if first == 0 { 0 } else { 8 }).map(corner)).collect()
+        let corner = move |n: usize| (0..3).map(|a| (at[a] + (n >> a & 1)) * steps[a]).sum::<usize>() as u32;
+        along.chain((0..if first == 0 { 0 } else { 8 }).map(corner))
     }
 
     /// Where the surface crosses an edge, m: regula falsi with the Illinois rule, bisection if that is slow.
     fn cut(&self, [inside, outside]: [u32; 2], held: &BTreeSet<u32>) -> DVec3 {
         let (start, end) = (self.position(inside), self.position(outside));
-        // `low` and `high` enclose the crossing; the values there may be halved, which draws the next guess to the other side.
+        // `low` and `high` enclose the crossing; the values there may be halved, which draws the next guess to the
+        // other side.
         let (mut low, mut high) = ((0.0, self.distance(inside)), (1.0, self.distance(outside)));
         let mut part = 0.5;
         let mut last = 0.0;
@@ -188,25 +185,31 @@ impl<'a> Lattice<'a> {
             }
             last = value;
         }
+        // Points that may not come to the surface keep it away from them.
+        let reach = self.reach([inside, outside]);
         if held.contains(&inside) {
-            part = part.max(CLEARANCE);
+            part = part.max(reach);
         }
         if held.contains(&outside) {
-            part = part.min(1.0 - CLEARANCE);
+            part = part.min(1.0 - reach);
         }
         start.lerp(end, part)
     }
 
-    /// Move points that are too near to a cut point there, to the nearest one. Points are visited in order, and a point that has
-    /// been moved makes the cuts of its edges void.
+    /// The part of an edge within which a cut point violates the end.
+    fn reach(&self, [a, b]: [u32; 2]) -> f64 {
+        // Short edges join a node to a centre.
+        let nodes = self.nodes.data.len() as u32;
+        VIOLATES[((a < nodes) != (b < nodes)) as usize]
+    }
+
+    /// Move points that are too near to a cut point there, to the nearest one. Points are visited in order, and a
+    /// point that has been moved makes the cuts of its edges void.
     fn warp(&self, mut places: Vec<Place>, cuts: &[Cut], held: &BTreeSet<u32>) -> Warped {
         let mut violations: Vec<(u32, u32, f64, usize)> = Vec::new();
         for (number, cut) in cuts.iter().enumerate() {
             let [a, b] = cut.ends.map(|end| self.position(end));
-            // Short edges join a node to a centre.
-            let nodes = self.nodes.data.len() as u32;
-            let is_short = (cut.ends[0] < nodes) != (cut.ends[1] < nodes);
-            let reach = VIOLATES[is_short as usize] * a.distance(b);
+            let reach = self.reach(cut.ends) * a.distance(b);
             for (end, other, from) in [(cut.ends[0], cut.ends[1], a), (cut.ends[1], cut.ends[0], b)] {
                 let distance = from.distance(cut.position);
                 if distance <= reach && !held.contains(&end) {

@@ -29,8 +29,8 @@ impl TetMesh {
         MassProperties { volume, centroid: about + offset, inertia: trace * DMat3::IDENTITY - covariance }
     }
 
-    /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Times the density these are
-    /// the lumped masses, which keep total mass and centroid.
+    /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Times the density these
+    /// are the lumped masses, which keep total mass and centroid.
     pub fn vertex_volumes(&self) -> Vec<f64> {
         let mut volumes = vec![0.0; self.vertices.len()];
         for (t, corners) in self.tetrahedra.iter().enumerate() {

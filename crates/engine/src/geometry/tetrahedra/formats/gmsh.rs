@@ -1,7 +1,7 @@
 //! Gmsh .msh, text, versions 2.2 and 4.1: sections `$Nodes` and `$Elements`, others skipped.
 //!
-//! Nodes have numbers of their own ("tags"), in any order and with gaps. Version 4.1 sorts nodes and elements into blocks, one for each part of
-//! the geometry. Binary files are refused.
+//! Nodes have numbers of their own ("tags"), in any order and with gaps. Version 4.1 sorts nodes and elements into
+//! blocks, one for each part of the geometry. Binary files are refused.
 
 use super::Words;
 use crate::geometry::formats::excerpt;

@@ -1,9 +1,9 @@
 //! Files of tetrahedra: Gmsh, VTK and TetGen, from bytes to a mesh.
 //!
-//! As with surfaces, nothing in a file is believed: counts are compared with the bytes that are there before anything is
-//! allocated, every tetrahedron is checked and named if it is wrong, and no sequence of bytes makes a reader panic. Only positions and
-//! tetrahedra of four vertices are read. Elements of lower dimension are passed over, other solid elements are refused:
-//! a mesh with holes where its hexahedra were would be no solid.
+//! As with surfaces, nothing in a file is believed: counts are compared with the bytes that are there before anything
+//! is allocated, every tetrahedron is checked and named if it is wrong, and no sequence of bytes makes a reader
+//! panic. Only positions and tetrahedra of four vertices are read. Elements of lower dimension are passed over, other
+//! solid elements are refused: a mesh with holes where its hexahedra were would be no solid.
 
 mod gmsh;
 mod tetgen;
@@ -36,7 +36,8 @@ impl TetFormat {
         }
     }
 
-    /// Extensions of the files that a mesh consists of, side by side and otherwise named alike, as [`Self::read`] wants them.
+    /// Extensions of the files that a mesh consists of, side by side and otherwise named alike, as [`Self::read`]
+    /// wants them.
     pub fn extensions(self) -> &'static [&'static str] {
         match self {
             Self::Msh => &["msh"],
@@ -45,8 +46,8 @@ impl TetFormat {
         }
     }
 
-    /// The bytes of each file of [`Self::extensions`] → a mesh whose coordinates are finite and whose tetrahedra have four vertices
-    /// each. Whether they are a sound solid is for [`TetMesh::check`] or [`TetMesh::repair`] to say.
+    /// The bytes of each file of [`Self::extensions`] → a mesh whose coordinates are finite and whose tetrahedra have
+    /// four vertices each. Whether they are a sound solid is for [`TetMesh::check`] or [`TetMesh::repair`] to say.
     pub fn read(self, files: &[&[u8]]) -> Result<TetMesh, TetError> {
         let mesh = match (self, files) {
             (Self::Msh, [bytes]) => gmsh::parse(bytes),
@@ -178,7 +179,8 @@ mod tests {
                 for len in 0..end {
                     let mut cut = files.clone();
                     cut[which].truncate(len);
-                    // Text may lose digits or letters of its last word, or what stands behind the mesh, and still be a whole file.
+                    // Text may lose digits or letters of its last word, or what stands behind the mesh, and still be
+                    // a whole file.
                     let tail = len + 32 >= end;
                     assert!(tail || read(format, &cut).is_err(), "{format:?} {which}: {len} of {end}");
                 }

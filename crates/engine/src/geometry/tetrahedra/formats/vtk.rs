@@ -1,7 +1,7 @@
 //! VTK's legacy format: unstructured grids as text or big-endian binary; and the writer.
 //!
-//! Up to version 4, `CELLS` is a list of (length, corners …); from 5 on it is two arrays, offsets and corners. Data on points and cells,
-//! which comes last, is not read.
+//! Up to version 4, `CELLS` is a list of (length, corners …); from 5 on it is two arrays, offsets and corners. Data
+//! on points and cells, which comes last, is not read.
 
 use super::{Words, corners};
 use crate::geometry::formats::excerpt;
