@@ -98,7 +98,8 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let memory = check_memory(&document, &file, contents, options)?;
     let pressure = pressure(&file);
     let time = time(&document, &file)?;
-    let params = WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, pressure, time };
+    let params =
+        WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: Vec::new(), pressure, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
     let hash = hash::hash(&file, &meshes.assets);
     let name = file.scene.name.clone().unwrap_or_default();

@@ -118,7 +118,7 @@ impl System {
             velocity: rigids.velocity(&state, body),
             is_there: true,
         };
-        let immersed = Immersed::new(&[], &params.bodies, place, &grid, 1.0, false);
+        let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, params.walls);
         let velocity = FaceField::new(&grid, 0.0);
         let arriving = Arriving { rho: 1.0, velocity: &velocity, liquid: None };
