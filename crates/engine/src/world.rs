@@ -532,7 +532,7 @@ impl World {
         let soft: Vec<ElasticCoupling> = (elastics.iter().enumerate())
             .map(|(n, (_, body))| elastic_coupling(grid, rho, boundary, immersed, (n, body)))
             .collect();
-        let yielding = soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.terms(body)).collect();
+        let yielding = soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
         projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
 
         let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));

@@ -17,15 +17,18 @@ use crate::geometry::{Nearest, closest};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
-use crate::solve::{Block, Push, Yielding};
+use crate::solve::{Block, ElasticStep, Push, Yielding};
 use glam::DVec3;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What an elastic body has to do with the fluid at its current place.
 pub struct ElasticCoupling {
     push: Push,
-    /// ρ dx³, kg.
-    unit: f64,
+    /// Density of the fluid, kg/m³.
+    rho: f64,
+    /// Width of a cell, m.
+    dx: f64,
 }
 
 /// Degree of the polynomials that a body moves by as a whole: 0 and 1 are rigid and affine, 2 bends as well.
@@ -69,12 +72,17 @@ impl ElasticCoupling {
                 }
             }
         }
-        Self { push: Push::new(rows), unit: rho * grid.dx.powi(3) }
+        Self { push: Push::new(rows), rho, dx: grid.dx }
     }
 
-    /// What the body adds to the pressure operator; its step is predicted.
-    pub fn terms(&self, body: &ElasticBody) -> Yielding {
-        let Self { push, unit } = self;
+    /// ρ dx³, kg.
+    fn unit(&self) -> f64 {
+        self.rho * self.dx.powi(3)
+    }
+
+    /// What the body adds to the pressure operator; its step of `dt`, s, is predicted.
+    pub fn terms(&self, body: &ElasticBody, dt: f64) -> Yielding {
+        let (push, unit) = (&self.push, self.unit());
         let modes = orthonormal_modes(body);
         let mut values = Vec::with_capacity(modes.len() * push.cells.len());
         for (_, entries) in push.rows() {
@@ -92,8 +100,15 @@ impl ElasticCoupling {
         };
         Yielding {
             push: push.clone(),
-            factor: body.factor().clone(),
-            unit: *unit,
+            step: Arc::new(ElasticStep {
+                dt,
+                system: system.clone(),
+                factor: body.factor().clone(),
+                masses: body.masses().iter().map(|m| (1.0 + dt * body.material().mass_damping) * m).collect(),
+                velocity: body.velocities().iter().flat_map(|v| v.to_array()).collect(),
+            }),
+            rho: self.rho,
+            dx: self.dx,
             modes: Block { cells: push.cells.clone(), columns: modes.len(), values },
             ties: push.rows().map(|(_, entries)| entries.iter().map(of_entry).sum()).collect(),
         }
@@ -111,7 +126,8 @@ impl ElasticCoupling {
     pub fn impulses(&self, body: &ElasticBody, p: &CellField) -> Vec<f64> {
         let mut impulses = vec![0.0; 3 * body.positions().len()];
         self.push.gather(&p.data, &mut impulses);
-        impulses.iter_mut().for_each(|impulse| *impulse *= -self.unit);
+        let unit = self.unit();
+        impulses.iter_mut().for_each(|impulse| *impulse *= -unit);
         impulses
     }
 }

@@ -14,7 +14,9 @@ mod real;
 mod regions;
 mod sparse;
 mod stencil;
+mod written;
 mod yielding;
+mod zb17;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
 pub use constraints::{ConstrainedFace, SolidTerms};
@@ -28,7 +30,9 @@ pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
 pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
-pub use yielding::{Push, Yielding};
+pub use written::SparseMatrix;
+pub use yielding::{ElasticStep, Push, Yielding};
+pub use zb17::{Zb17Params, Zb17System};
 
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,9 @@ use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, Soli
 use super::laplacian::dot;
 use super::low_rank::{Coupled, Easing, LowRank};
 use super::pockets::{Pocket, spare_nodes};
+use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
 use super::yielding::Yielding;
+use super::zb17::{Zb17Params, Zb17System};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,10 @@ pub enum PressureSolver {
     CgSchur,
     /// Plain conjugate gradients on the full system.
     Cg,
+    /// Conjugate gradients on the definite system of \[ZB17, eq. 33\], preconditioned by incomplete Cholesky.
+    Zb17Spd,
+    /// Stabilised bi-conjugate gradients on the indefinite system of \[ZB17, eq. 19\], preconditioned by incomplete LU.
+    Zb17Indefinite,
 }
 
 impl PressureSolver {
@@ -38,6 +44,8 @@ impl PressureSolver {
             Self::Icpcg => "icpcg".into(),
             Self::CgSchur => "cg-schur".into(),
             Self::Cg => "cg".into(),
+            Self::Zb17Spd => "zb17-spd".into(),
+            Self::Zb17Indefinite => "zb17-indefinite".into(),
         }
     }
 }
@@ -88,6 +96,7 @@ pub struct PressureSolve {
     /// Takes the place of `multigrid` where bodies are too light for single precision.
     precise: Multigrid<f64>,
     is_stiff: bool,
+    zb17: Zb17Params,
 }
 
 /// No preconditioning.
@@ -207,7 +216,7 @@ impl PressureSolve {
                 let is_plain = self.cut.blocks.is_empty() && self.pockets.is_empty();
                 self.multigrid.smooth_boundaries(if is_plain { BOUNDARY_SWEEPS } else { 0 });
             }
-            PressureSolver::Icpcg => {
+            PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
                 self.cholesky.rebuild(&alone);
                 self.pockets.iter().for_each(|pocket| self.cholesky.set_alone(pocket.node, pocket.total()));
             }
@@ -235,6 +244,10 @@ impl PressureSolve {
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
+            let is_written = !is_held && self.is_written();
+            if is_written && matches!(solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite) {
+                return self.iterate_written(solver, rhs, pressure, params);
+            }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
             let bodies = if is_held {
                 (&*nothing, &[][..], &[][..])
@@ -261,7 +274,9 @@ impl PressureSolve {
                     let mut cycle = Corrected::new(multigrid, &self.constraints, faces, corrections);
                     run(system, &mut cycle, single, (rhs, b_norm), pressure, params)
                 }
-                PressureSolver::Icpcg => run(system, cholesky, double, (rhs, b_norm), pressure, params),
+                PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
+                    run(system, cholesky, double, (rhs, b_norm), pressure, params)
+                }
                 PressureSolver::CgSchur | PressureSolver::Cg => {
                     run(system, &mut Identity, double, (rhs, b_norm), pressure, params)
                 }
@@ -299,6 +314,45 @@ impl PressureSolve {
         };
         pressure.copy_from_slice(&x[..cells]);
         regions.remove_means(pressure);
+        Ok(info)
+    }
+
+    /// Whether the systems of \[ZB17\] know everything that there is: elastic bodies, no rigid ones, no pockets.
+    fn is_written(&self) -> bool {
+        !self.yielding.is_empty() && self.low_rank.blocks.is_empty() && self.pockets.is_empty()
+    }
+
+    /// Take other numbers for the solvers of \[ZB17\].
+    pub fn set_zb17(&mut self, params: Zb17Params) {
+        self.zb17 = params;
+    }
+
+    /// Solve a system of \[ZB17\], from zero.
+    fn iterate_written(
+        &mut self,
+        solver: PressureSolver,
+        rhs: &[f64],
+        pressure: &mut [f64],
+        params: &SolveParams,
+    ) -> Result<SolveInfo, SolveError> {
+        let Self { laplacian, yielding, double, zb17, .. } = self;
+        let is_definite = solver == PressureSolver::Zb17Spd;
+        let system = if is_definite {
+            Zb17System::definite(laplacian, yielding, rhs, *zb17)
+        } else {
+            Zb17System::indefinite(laplacian, yielding, rhs)
+        };
+        let mut x = vec![0.0; system.rhs.len()];
+        let info = if is_definite {
+            double.resize(x.len());
+            let mut operator = Written::new(&system.matrix);
+            let rr = operator.residual(&system.rhs, &x, &mut double.r);
+            let mut factor = SparseIncompleteCholesky::new(&system.matrix);
+            cg::solve(&mut operator, &mut factor, double, &mut x, (rr.sqrt(), rr), params)?
+        } else {
+            bicgstab(&system.matrix, &IncompleteLu::new(&system.matrix), &system.rhs, &mut x, params)?
+        };
+        system.read(&x, pressure);
         Ok(info)
     }
 

@@ -145,7 +145,7 @@ impl Regions {
 
     /// Bᵀ1 of every region, the largest being 1.
     fn pressed(&self, body: &Yielding) -> Vec<Vec<f64>> {
-        let mut pressed = vec![vec![0.0; body.factor.size()]; self.closed.len()];
+        let mut pressed = vec![vec![0.0; body.freedoms()]; self.closed.len()];
         for (cell, entries) in body.push.rows() {
             let Some(region) = self.region_of(cell) else { continue };
             for (vertex, weight) in entries {

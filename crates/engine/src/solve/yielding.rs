@@ -11,23 +11,41 @@
 use super::laplacian::Laplacian;
 use super::low_rank::Block;
 use super::pockets::Pocket;
-use super::sparse::SparseFactor;
+use super::sparse::{SparseFactor, SparseSymmetric};
 use glam::DVec3;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A body of many freedoms: ρ dx³ B A⁻¹ Bᵀ.
 #[derive(Clone, Debug)]
 pub struct Yielding {
     /// B.
     pub push: Push,
-    /// Of A, kg.
-    pub factor: SparseFactor,
-    /// ρ dx³, kg.
-    pub unit: f64,
+    /// What it is like over this step.
+    pub step: Arc<ElasticStep>,
+    /// Density of the fluid, kg/m³.
+    pub rho: f64,
+    /// Width of a cell, m.
+    pub dx: f64,
     /// What the body does as a whole, for the preconditioner: C.
     pub modes: Block,
     /// What it does locally, for the preconditioner: a tie for every row of B.
     pub ties: Vec<f64>,
+}
+
+/// An elastic body over a step.
+#[derive(Debug)]
+pub struct ElasticStep {
+    /// Length of the step, s.
+    pub dt: f64,
+    /// A = M + Δt D + Δt² K, kg.
+    pub system: SparseSymmetric,
+    /// Its factor.
+    pub factor: SparseFactor,
+    /// (1 + Δt τm) M, of every vertex, kg: what of A is diagonal.
+    pub masses: Vec<f64>,
+    /// v*, three values a vertex, m/s.
+    pub velocity: Vec<f64>,
 }
 
 /// B: the volume that vertices push into cells, in units of dx² per unit of velocity, row by row.
@@ -93,6 +111,16 @@ impl Push {
 }
 
 impl Yielding {
+    /// ρ dx³, kg.
+    pub fn unit(&self) -> f64 {
+        self.rho * self.dx.powi(3)
+    }
+
+    /// Number of freedoms.
+    pub fn freedoms(&self) -> usize {
+        self.step.factor.size()
+    }
+
     /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
     pub(super) fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
@@ -136,11 +164,11 @@ impl Answer {
         let parts = bodies.iter().zip(&mut self.gathered).zip(&mut self.velocity);
         parts
             .map(|((body, gathered), velocity)| {
-                gathered.resize(body.factor.size(), 0.0);
+                gathered.resize(body.freedoms(), 0.0);
                 body.push.gather(p, gathered);
                 velocity.clone_from(gathered);
-                body.factor.solve_in_place(velocity);
-                velocity.iter_mut().for_each(|v| *v *= body.unit);
+                body.step.factor.solve_in_place(velocity);
+                velocity.iter_mut().for_each(|v| *v *= body.unit());
                 gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()
             })
             .sum()
