@@ -77,10 +77,24 @@ impl WorldParams {
 pub struct PressureParams {
     /// The method.
     pub solver: PressureSolver,
+    /// How elastic bodies answer.
+    pub answering: Answering,
     /// Tolerance, iteration cap, time budget.
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
     pub strict: bool,
+}
+
+/// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answering {
+    /// With all they have, within the solve.
+    #[default]
+    Strong,
+    /// With damping within the solve, with elasticity before it.
+    DampingOnly,
+    /// After the solve, which takes them for scripted.
+    Weak,
 }
 
 /// How time is cut into steps.
@@ -529,10 +543,19 @@ impl World {
         }
         let arriving = Arriving { rho, velocity: &next.velocity, liquid };
         let coupling = RigidCoupling::new(grid, arriving, boundary, immersed, (rigids, &next.bodies));
+        let answering = self.params.pressure.answering;
+        if answering == Answering::DampingOnly {
+            for (name, body) in elastics.iter_mut() {
+                let failed = |source| BodyError::Elastic { name: name.clone(), source };
+                body.drop_elasticity(dt)
+                    .map_err(|source| StepError::Bodies { step: number, source: failed(source) })?;
+            }
+        }
         let soft: Vec<ElasticCoupling> = (elastics.iter().enumerate())
             .map(|(n, (_, body))| elastic_coupling(grid, rho, boundary, immersed, (n, body)))
             .collect();
-        let yielding = soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
+        let answers = soft.iter().zip(&*elastics).filter(|_| answering != Answering::Weak);
+        let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
         projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
 
         let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));

@@ -16,7 +16,7 @@ use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
+use bathtub_engine::world::{Answering, PressureParams, TimeParams, WorldParams};
 use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -209,7 +209,7 @@ fn pressure(file: &SceneFile) -> PressureParams {
     let pressure = &file.pressure;
     PressureParams {
         solver: match pressure.solver {
-            SolverName::Multigrid => PressureSolver::Multigrid,
+            SolverName::Multigrid | SolverName::DampingOnly | SolverName::Weak => PressureSolver::Multigrid,
             SolverName::A18P0 => PressureSolver::A18 { corrections: 0 },
             SolverName::A18P1 => PressureSolver::A18 { corrections: 1 },
             SolverName::A18P2 => PressureSolver::A18 { corrections: 2 },
@@ -217,6 +217,13 @@ fn pressure(file: &SceneFile) -> PressureParams {
             SolverName::CgSchur => PressureSolver::CgSchur,
             SolverName::Icpcg => PressureSolver::Icpcg,
             SolverName::Cg => PressureSolver::Cg,
+            SolverName::Zb17Spd => PressureSolver::Zb17Spd,
+            SolverName::Zb17Indefinite => PressureSolver::Zb17Indefinite,
+        },
+        answering: match pressure.solver {
+            SolverName::DampingOnly => Answering::DampingOnly,
+            SolverName::Weak => Answering::Weak,
+            _ => Answering::Strong,
         },
         params: SolveParams {
             tolerance: pressure.tolerance,

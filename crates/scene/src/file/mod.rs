@@ -320,6 +320,18 @@ pub enum SolverName {
     CgSchur,
     /// Plain conjugate gradients on pressures and impulses.
     Cg,
+    /// As in \[ZB17\], for comparison: conjugate gradients on pressures and velocities of elastic bodies, made definite; preconditioned
+    /// by incomplete Cholesky. With rigid bodies or bubbles, `icpcg`.
+    #[serde(rename = "zb17-spd")]
+    Zb17Spd,
+    /// The same system before that, by BiCGSTAB with incomplete LU.
+    #[serde(rename = "zb17-indefinite")]
+    Zb17Indefinite,
+    /// `multigrid`, but elastic bodies answer within the solve with their damping only, and with elasticity before it. For
+    /// comparison.
+    DampingOnly,
+    /// `multigrid`, but elastic bodies answer after the solve, which takes them for scripted. For comparison: light ones explode.
+    Weak,
 }
 
 /// What a run writes besides its statistics.

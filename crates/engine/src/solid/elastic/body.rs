@@ -148,7 +148,7 @@ impl ElasticBody {
 
         let prediction = self.warp();
         self.graph.assemble(&self.warped, &mut self.stiffness);
-        self.assemble_system(dt);
+        self.assemble_system(self.factors(dt));
         self.cholesky.factorise(&self.system)?;
 
         let mut solution = std::mem::take(&mut self.solution);
@@ -178,6 +178,14 @@ impl ElasticBody {
         mask(impulse);
         self.cholesky.factor().solve_in_place(impulse);
         mask(impulse);
+    }
+
+    /// From now on, and until the next prediction, answer impulses as if the body were damped but not elastic: A = M + Δt D. That is what
+    /// methods do that leave elasticity out of the pressure solve \[ZB17, §8\].
+    pub fn drop_elasticity(&mut self, dt: f64) -> Result<(), ElasticError> {
+        let Material { mass_damping, stiffness_damping, .. } = self.material;
+        self.assemble_system((1.0 + dt * mass_damping, dt * stiffness_damping));
+        Ok(self.cholesky.factorise(&self.system)?)
     }
 
     /// v ← v + change, m/s, three values per vertex.
@@ -284,8 +292,7 @@ impl ElasticBody {
     }
 
     /// A from M and K; prescribed rows and columns keep the mass alone.
-    fn assemble_system(&mut self, dt: f64) {
-        let (mass_factor, stiffness_factor) = self.factors(dt);
+    fn assemble_system(&mut self, (mass_factor, stiffness_factor): (f64, f64)) {
         let columns = self.stiffness.columns();
         for i in 0..self.masses.len() {
             for k in self.stiffness.row(i) {
