@@ -1,5 +1,6 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
+use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::rigid::{Arriving, RigidCoupling};
@@ -114,6 +115,8 @@ pub struct State {
     pub bodies: RigidState,
     /// The same of the elastic ones.
     pub elastic: Vec<ElasticState>,
+    /// What the fluid did to the vertices of each of these in the last step, N.
+    pub elastic_force: Vec<Vec<DVec3>>,
     /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
     pub fluid_force: Vec<[DVec3; 2]>,
 }
@@ -278,8 +281,19 @@ impl World {
         boundary.impose(&mut velocity);
         let fluid_force = vec![[DVec3::ZERO; 2]; rigids.len()];
         let elastic = elastics.iter().map(|(_, body)| body.state()).collect();
-        let state =
-            State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies, elastic, fluid_force };
+        let elastic_force = elastics.iter().map(|(_, body)| vec![DVec3::ZERO; body.positions().len()]).collect();
+        let state = State {
+            time: 0.0,
+            step: 0,
+            frame: 0,
+            velocity,
+            pressure,
+            fluid: content,
+            bodies,
+            elastic,
+            elastic_force,
+            fluid_force,
+        };
         let (next, clock) = (state.clone(), Stages::default());
         let mut world = Self { params, state, next, rigids, elastics, immersed, boundary, fluid, projection, clock };
         world.find_first_forces(first_dt);
@@ -289,7 +303,7 @@ impl World {
     /// What the fluid would do to the bodies in a first step of `dt` (s), contact apart: `predict` wants to know. Should the
     /// solve fail, the first step will say so.
     fn find_first_forces(&mut self, dt: f64) {
-        if self.rigids.is_empty() {
+        if self.rigids.is_empty() && self.elastics.is_empty() {
             return;
         }
         self.next.clone_from(&self.state);
@@ -298,6 +312,7 @@ impl World {
         self.add_weight(dt);
         if self.predict_elastic(dt).is_ok() && self.couple(dt).is_ok() {
             self.state.fluid_force.clone_from(&self.next.fluid_force);
+            self.state.elastic_force.clone_from(&self.next.elastic_force);
         }
         self.place_solids();
     }
@@ -440,13 +455,33 @@ impl World {
             self.rigids.apply_impulse(bodies, body, push, twist);
         }
         self.rigids.predict(bodies, time + dt, dt);
-        for (body, &[push, twist]) in forces.iter().enumerate() {
-            self.rigids.apply_impulse(bodies, body, -push, -twist);
-        }
         self.clock.lap("forces");
         self.predict_elastic(dt)?;
+        self.touch(dt);
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(&mut self.next.bodies, body, -push, -twist);
+        }
         self.clock.lap("elasticity");
         Ok(())
+    }
+
+    /// Contact of elastic bodies, which answers what the fluid will do as well: about what it did in the last step.
+    fn touch(&mut self, dt: f64) {
+        let Self { params, state, next, elastics, rigids, immersed, .. } = self;
+        let answers = |bodies: &[(String, ElasticBody)]| -> Vec<Vec<f64>> {
+            let answer = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
+                let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (dt * *force).to_array()).collect();
+                body.respond(&mut impulse);
+                impulse
+            };
+            bodies.iter().zip(&state.elastic_force).map(answer).collect()
+        };
+        let mut changes = answers(elastics);
+        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
+        let mut solids = Solids { elastic: elastics, rigids, state: &mut next.bodies };
+        contact::resolve(&params.grid, params.walls, immersed, dt, &mut solids);
+        changes.iter_mut().flatten().for_each(|change| *change = -*change);
+        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
     }
 
     /// What elasticity and weight make of the velocities of elastic bodies.
@@ -531,6 +566,9 @@ impl World {
         for (((_, body), impulses), state) in elastics.iter_mut().zip(&impulses).zip(&mut next.elastic) {
             body.apply_impulse(impulses);
             *state = body.state();
+        }
+        for (forces, impulses) in next.elastic_force.iter_mut().zip(&impulses) {
+            *forces = impulses.chunks_exact(3).map(|impulse| DVec3::from_slice(impulse) / dt).collect();
         }
         let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body)), softly(elastics)].concat();
         let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);

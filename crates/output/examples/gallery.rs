@@ -87,6 +87,7 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         fluid: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
         bodies: RigidState::default(),
         elastic: Vec::new(),
+        elastic_force: Vec::new(),
         fluid_force: Vec::new(),
     };
     let identity = checkpoint::Identity {

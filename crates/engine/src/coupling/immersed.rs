@@ -1,5 +1,6 @@
 //! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
 
+use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::geometry::{Band, Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
@@ -118,6 +119,16 @@ enum Distance {
     Sampled(SampledDistance),
     /// Of a body that changes its shape: what it knows of its surface.
     Band,
+}
+
+/// A surface near a point.
+pub(super) struct Near {
+    /// What is there.
+    pub side: Side,
+    /// How far it is, m; negative inside.
+    pub distance: f64,
+    /// From there to the point.
+    pub normal: DVec3,
 }
 
 /// A body and the impulse that pressure gave it over a step.
@@ -302,6 +313,44 @@ impl Immersed {
         let Some(Nearest { triangle, weights, .. }) = self.nearest_on(body, at) else { return DVec3::ZERO };
         let corners = deforming.now.surface().triangles[triangle as usize];
         corners.iter().zip(weights).map(|(&v, weight)| weight * deforming.velocities[v as usize]).sum()
+    }
+
+    /// The surfaces near a point of elastic body `own`, those of all other solids: within `reach`, m.
+    pub(super) fn near(&self, dx: f64, own: usize, at: DVec3, reach: f64) -> Vec<Near> {
+        let of_body = |body: &Body| {
+            let local = body.pose.invert(at);
+            if !body.is_there || local.length() > body.radius + reach {
+                return None;
+            }
+            let distance = body.skin_distance(dx, local);
+            let normal = || body.pose.rotation * body.outwards(local, dx);
+            let side = match body.drive {
+                _ if distance >= reach => return None,
+                Drive::Elastic(n) if n == own => return None,
+                Drive::Scripted(_) => Side::Given { velocity: body.velocity.at(at) },
+                Drive::Free(body) => Side::Rigid { body, at },
+                Drive::Elastic(n) => {
+                    let Nearest { triangle, weights, .. } = self.nearest_on(n, at)?;
+                    let triangle = body.surface.triangles[triangle as usize];
+                    Side::Elastic { body: n, corners: std::array::from_fn(|c| (triangle[c], weights[c])) }
+                }
+            };
+            Some(Near { side, distance, normal: normal() })
+        };
+        self.bodies.iter().filter_map(of_body).collect()
+    }
+
+    /// Corners of rigid bodies that may be within `reach`, m, of elastic body `n`, with the numbers of their bodies.
+    pub(super) fn rigid_corners(&self, n: usize, reach: f64) -> Vec<(usize, DVec3)> {
+        let Some(elastic) = self.elastic(n) else { return Vec::new() };
+        let centre = elastic.pose.position;
+        let near = |at: &DVec3| at.distance(centre) < elastic.radius + reach;
+        let of_body = |(n, body): (usize, &Body)| {
+            let is_near = body.pose.position.distance(centre) < elastic.radius + body.radius + reach;
+            let corners = body.surface.vertices.iter().take(if is_near { usize::MAX } else { 0 });
+            corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
+        };
+        self.free().filter(|(_, body)| body.is_there).flat_map(of_body).collect()
     }
 
     fn elastic(&self, body: usize) -> Option<&Body> {

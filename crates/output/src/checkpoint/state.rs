@@ -13,11 +13,11 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid, bodies, elastic, fluid_force } = state;
+    let State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force } = state;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
     sections.push(section("bodies", &(bodies, fluid_force)));
-    sections.push(section("elastic", elastic));
+    sections.push(section("elastic", &(elastic, elastic_force)));
     match fluid {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
@@ -61,8 +61,8 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
         }
     };
     let (bodies, fluid_force) = decode(sections, "bodies")?;
-    let elastic = decode(sections, "elastic")?;
-    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, elastic, fluid_force })
+    let (elastic, elastic_force) = decode(sections, "elastic")?;
+    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
