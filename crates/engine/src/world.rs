@@ -612,6 +612,8 @@ impl World {
             let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
             report.impulse = pushes().map(|(_, push)| push).sum();
             report.torque_impulse = pushes().map(|(x, push)| (*x - report.pose.position).cross(push)).sum();
+            report.pose.rotation = body.rotation();
+            report.energy = Some([body.kinetic_energy(), body.elastic_energy()]);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })

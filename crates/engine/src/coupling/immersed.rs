@@ -148,6 +148,8 @@ pub struct BodyImpulse {
     pub impulse: DVec3,
     /// About the body's position, of a free one its centre of mass, N m s.
     pub torque_impulse: DVec3,
+    /// Of an elastic body: kinetic and elastic, J.
+    pub energy: Option<[f64; 2]>,
 }
 
 impl Immersed {
@@ -404,14 +406,18 @@ impl Immersed {
         to
     }
 
-    /// Surfaces in world space with their names.
+    /// Surfaces in world space with their names; of elastic bodies without the vertices inside.
     pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
         let place = |body: &Body| {
             let pose = match &body.drive {
                 Drive::Scripted(motion) => motion.pose(time),
                 Drive::Free(_) | Drive::Elastic(_) => body.pose,
             };
-            (body.name.clone(), body.surface.posed(&pose))
+            let mut surface = body.surface.posed(&pose);
+            if body.deforming.is_some() {
+                surface.drop_unused_vertices();
+            }
+            (body.name.clone(), surface)
         };
         self.bodies.iter().map(place).collect()
     }
@@ -506,6 +512,7 @@ impl Immersed {
                 volume: body.volume,
                 impulse,
                 torque_impulse,
+                energy: None,
             }
         };
         self.bodies.iter().map(of_body).collect()

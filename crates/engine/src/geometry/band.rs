@@ -76,7 +76,7 @@ impl Band {
             .into_par_iter()
             .map(|n| match nodes[n].1 {
                 NONE => f64::INFINITY,
-                triangle => self.from_triangle(triangle, at(n)).distance,
+                triangle => self.nearest_in(triangle, at(n)).distance,
             })
             .collect();
         self.fill_sides();
@@ -98,7 +98,7 @@ impl Band {
                 continue;
             }
             seen[corner] = triangle;
-            let found = self.from_triangle(triangle, point);
+            let found = self.nearest_in(triangle, point);
             if best.is_none_or(|best| found.distance.abs() < best.distance.abs()) {
                 best = Some(found);
             }
@@ -169,7 +169,7 @@ impl Band {
     }
 
     /// How far a point is from a triangle.
-    fn from_triangle(&self, triangle: u32, point: DVec3) -> Nearest {
+    fn nearest_in(&self, triangle: u32, point: DVec3) -> Nearest {
         let t = triangle as usize;
         let (nearest, weights) = closest(self.surface.corners(t), point);
         let apart = point - nearest;

@@ -1,6 +1,6 @@
 //! An elastic body as a scene describes it.
 
-use super::{ElasticBody, ElasticError, Material, Pin};
+use super::{ElasticBody, ElasticError, ElasticState, Material, Pin};
 use crate::geometry::TetMesh;
 use crate::solid::Motion;
 use glam::DVec3;
@@ -34,25 +34,29 @@ pub struct Hold {
 }
 
 impl Elastic {
+    /// Where the vertices are at the start, m.
+    pub fn start(&self) -> Vec<DVec3> {
+        let centre = self.rest.mass_properties().centroid;
+        self.rest.vertices.iter().map(|&x| x + (self.stretch - DVec3::ONE) * (x - centre)).collect()
+    }
+
     /// The body at the start; nothing moves along `flat` axes.
     pub fn body(&self, flat: [bool; 3]) -> Result<ElasticBody, ElasticError> {
         let mut body = ElasticBody::new(self.rest.clone(), self.material, flat)?;
-        let centre = body.centre();
-        let mut state = body.state();
-        for (x, v) in state.positions.iter_mut().zip(&mut state.velocities) {
-            *x = centre + self.stretch * (*x - centre);
-            *v = self.velocity + self.angular_velocity.cross(*x - centre);
-        }
-        body.restore(&state)?;
+        let (centre, positions) = (body.centre(), self.start());
+        let velocity = |x: &DVec3| self.velocity + self.angular_velocity.cross(*x - centre);
+        let velocities = positions.iter().map(velocity).collect();
+        body.restore(&ElasticState { positions, velocities })?;
         Ok(body)
     }
 
     /// What leads held vertices from their `positions` to where they have to be at `time`, `dt` later, s.
     pub fn pins(&self, positions: &[DVec3], time: f64, dt: f64) -> Vec<Pin> {
+        let begun = if self.holds.is_empty() { Vec::new() } else { self.start() };
         let of_hold = |hold: &Hold| {
             let (start, end) = (hold.motion.pose(0.0), hold.motion.pose(time));
             let pin = |&vertex: &usize| {
-                let target = end.apply(start.invert(self.rest.vertices[vertex]));
+                let target = end.apply(start.invert(begun[vertex]));
                 Pin { vertex, velocity: (target - positions[vertex]) / dt }
             };
             hold.vertices.iter().map(pin).collect::<Vec<_>>()
