@@ -35,8 +35,8 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     set.extend(args.size.map(|[width, height]| format!("render.size=[{width},{height}]")));
     set.extend(args.camera.as_ref().map(|position| format!("render.camera.from=[{position}]")));
     let source = SceneArgs { scene: args.out.join("scene.toml"), set, allow_outside: false };
-    let scene = check::load(&source)?;
     run::use_threads(args.threads)?;
+    let scene = check::load(&source)?;
 
     let directory = RunDir::open_existing(&args.out)?;
     let to = args.to.clone().unwrap_or_else(|| directory.preview());

@@ -74,6 +74,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut contents = Contents::default();
     check_memory(&document, &file, contents, options)?;
     fill(&document, &mut file, path)?;
+    elastic::check_geometry(&document, &file)?;
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let tetrahedra = TetFiles::load(&document, &mut file, |set| assets::read_set(base, set, options.allow_outside))?;

@@ -32,36 +32,35 @@ const IN_WALL: f64 = 1e-3;
 /// What lies this near to a region that holds, in cells, lies in it: vertices on its very surface, whatever round-off says.
 const ON_SURFACE: f64 = 1e-6;
 
-/// Write the sizes that depend on other keys into the file, and refuse bodies without a geometry, or with two.
+/// Refuse bodies without a geometry, or with two.
+pub fn check_geometry(document: &Document, file: &SceneFile) -> Result<(), SceneError> {
+    for (i, entry) in file.elastic.iter().enumerate() {
+        let key = format!("elastic.{i}");
+        let (key, message) = match (&entry.shape, &entry.tetrahedra, entry.size) {
+            (Some(_), None, _) | (None, Some(_), None) => continue,
+            (None, Some(_), Some(_)) => {
+                (format!("{key}.size"), "`size` is for a `shape`, tetrahedra of a file have theirs; remove it")
+            }
+            (Some(_), Some(_), _) => {
+                (format!("{key}.tetrahedra"), "`shape` and `tetrahedra` say the same thing; give one of them")
+            }
+            (None, None, _) => {
+                (key, "missing key `shape`, which is then filled with tetrahedra, or `tetrahedra` (a file)")
+            }
+        };
+        return Err(document.error_at(ErrorKind::Scene, &key, message));
+    }
+    Ok(())
+}
+
+/// Write the sizes that depend on other keys into the file.
 pub fn fill_sizes(document: &Document, file: &mut SceneFile, meshes: &Meshes, grid: &Grid) -> Result<(), SceneError> {
     for (i, entry) in file.elastic.iter_mut().enumerate() {
-        let key = format!("elastic.{i}");
-        let refuse = |key: String, message: &str| Err(document.error_at(ErrorKind::Scene, &key, message));
-        match (&entry.shape, &entry.tetrahedra) {
-            (Some(own), None) => {
-                let rotation = rotation(document, &key, entry.rotation)?;
-                let thickness = thickness(&shape(document, &key, own, meshes)?, rotation, grid);
-                let size = (thickness / ACROSS).max(FINEST_SIZE * grid.dx).min(USUAL_SIZE * grid.dx);
-                entry.size.get_or_insert(size);
-            }
-            (None, Some(_)) if entry.size.is_none() => {}
-            (None, Some(_)) => {
-                return refuse(
-                    format!("{key}.size"),
-                    "`size` is for a `shape`, tetrahedra of a file have theirs; remove it",
-                );
-            }
-            (Some(_), Some(_)) => {
-                let message = "`shape` and `tetrahedra` say the same thing; give one of them";
-                return refuse(format!("{key}.tetrahedra"), message);
-            }
-            (None, None) => {
-                return refuse(
-                    key,
-                    "missing key `shape`, which is then filled with tetrahedra, or `tetrahedra` (a file)",
-                );
-            }
-        }
+        let (key, Some(own)) = (format!("elastic.{i}"), &entry.shape) else { continue };
+        let rotation = rotation(document, &key, entry.rotation)?;
+        let thickness = thickness(&shape(document, &key, own, meshes)?, rotation, grid);
+        let size = (thickness / ACROSS).max(FINEST_SIZE * grid.dx).min(USUAL_SIZE * grid.dx);
+        entry.size.get_or_insert(size);
     }
     Ok(())
 }

@@ -119,6 +119,7 @@ fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result
 mod tests {
     use super::*;
     use bathtub_engine::geometry::{Bounds, Pose, Shape};
+    use bathtub_engine::solid::elastic::ElasticState;
     use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids, Room};
     use glam::{DQuat, DVec3};
 
@@ -145,6 +146,8 @@ mod tests {
             pressure,
             fluid,
             bodies: bodies(),
+            elastic: vec![ElasticState { positions: vec![DVec3::X, DVec3::Y], velocities: vec![DVec3::Z; 2] }],
+            elastic_force: vec![vec![DVec3::Y, DVec3::Z]],
             fluid_force: vec![[DVec3::X; 2]],
         }
     }
