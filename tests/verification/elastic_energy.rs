@@ -13,11 +13,12 @@ const DX: f64 = 1.0 / 32.0;
 fn a_ringing_ball_gains_no_energy() {
     let mut wrong = false;
     for (name, youngs_modulus, density, dt) in
-        [("soft", 2e4, 1000.0, 2e-3), ("light", 2e4, 200.0, 2e-3), ("stiff", 2e6, 1000.0, 2e-4), ("coarse steps", 2e5, 1000.0, 5e-3)]
+        [("neutral", 2e4, 1000.0, 2e-3), ("light", 2e4, 200.0, 2e-3), ("long steps", 2e5, 1000.0, 5e-3)]
     {
         let mut params = still_air([16; 3], DX);
         params.fluid.smoke().rho = 1000.0;
-        let mut soft = elastic("ball", ball(4.0 * DX, DVec3::splat(8.03 * DX), 1.3 * DX), material(youngs_modulus, 0.3, density));
+        let mut soft =
+            elastic("ball", ball(4.0 * DX, DVec3::splat(8.03 * DX), 2.0 * DX), material(youngs_modulus, 0.3, density));
         // Keeps volume.
         soft.stretch = DVec3::new(1.15, 1.0 / 1.15, 1.0);
         params.elastic = vec![soft];
@@ -39,7 +40,10 @@ fn a_ringing_ball_gains_no_energy() {
             lowest = lowest.min(sum);
         }
         let moving = energies.iter().map(|e| e[0]).fold(0.0, f64::max) / start;
-        println!("{name}: {start:.3} J, at most {gain:+.1e}, {:.3} left; fluid has up to {moving:.3}", sums[99] / start);
+        println!(
+            "{name}: {start:.3} J, at most {gain:+.1e}, {:.3} left; fluid has up to {moving:.3}",
+            sums[99] / start
+        );
         wrong |= gain > 1e-3 || moving < 0.01;
     }
     assert!(!wrong, "more than 0.1 %, see above");

@@ -33,7 +33,8 @@ struct Tank {
 fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, rigid: &[Interface]) -> Tank {
     let mut params = still_air(dims, DX);
     params.walls[Axis::Y.index()][1] = Wall::Open;
-    params.elastic = vec![elastic("soft", ball(radius, centre, 1.5 * DX), material(youngs_modulus, 0.3, 0.5 * RHO))];
+    params.elastic =
+        vec![elastic("soft", ball(radius, centre, 0.5 * radius), material(youngs_modulus, 0.3, 0.5 * RHO))];
     let places = [DVec3::new(0.85, 0.83, 0.87), DVec3::new(0.33, 0.93, 0.71)];
     let bodies = rigid.iter().zip(places).map(|(&interface, position)| RigidBody {
         name: format!("{interface:?}"),
@@ -48,8 +49,7 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
     });
     params.bodies = bodies.collect();
     let (rigids, state) = params.rigids().unwrap();
-    let place =
-        |n: usize| Place { pose: rigids.pose(&state, n), velocity: rigids.velocity(&state, n), is_there: true };
+    let place = |n: usize| Place { pose: rigids.pose(&state, n), velocity: rigids.velocity(&state, n), is_there: true };
     let mut body = params.elastic[0].body([false; 3]).unwrap();
     body.predict(DT, DVec3::ZERO, &[]).unwrap();
     let elastics = [("soft".to_owned(), body)];
