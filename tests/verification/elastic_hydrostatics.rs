@@ -85,8 +85,9 @@ fn a_settled_ball_has_shrunk_by_the_pressure() {
     assert!((found / expected - 1.0).abs() < 0.01, "{found} and not {expected}");
 }
 
-/// In a closed box the fluid leaves no room: whatever the weight, the body keeps its volume. A step moves vertices along straight lines, so
-/// that what it adds to the volume is of order Δt², and over a time of order Δt.
+/// In a closed box the fluid leaves no room: a soft ball keeps its volume, which would lose p/K ≈ 15 % under an open top. What is left comes
+/// from steps along straight lines, of order Δt, and from cells with no face as open as a thousandth, whose share of the push is not
+/// seen by the pressure.
 #[test]
 fn in_a_closed_box_a_soft_ball_keeps_its_volume() {
     let changes = [10, 20].map(|steps| {
@@ -96,14 +97,11 @@ fn in_a_closed_box_a_soft_ball_keeps_its_volume() {
         let start = body_of(&world, 0);
         (0..steps).for_each(|_| _ = world.step().unwrap());
         let end = body_of(&world, 0);
-        let apart = start.positions().iter().zip(end.positions()).map(|(a, b)| a.distance(*b)).fold(0.0, f64::max);
-        println!(
-            "{steps} steps: moved by {:.2} cells, volume by {:.1e}",
-            apart / DX,
-            end.volume() / start.volume() - 1.0
-        );
-        end.volume() / start.volume() - 1.0
+        let ways = start.positions().iter().zip(end.positions()).map(|(a, b)| a.distance(*b));
+        let (way, change) = (ways.fold(0.0, f64::max), end.volume() / start.volume() - 1.0);
+        println!("{steps} steps: moved by {:.2} cells, volume by {change:.1e}", way / DX);
+        change.abs()
     });
-    let order = (changes[0] / changes[1]).abs().log2();
-    assert!(changes[1].abs() < 1e-3 && order > 0.8, "order {order}: {changes:?}");
+    let lost = RHO * G * 8.0 * DX * 3.0 * (1.0 - 2.0 * 0.3) / 1e4;
+    assert!(changes[0] < 2e-3 * lost && changes[1] < changes[0], "{changes:?} of {lost}");
 }
