@@ -149,6 +149,36 @@ fn the_operator_is_symmetric_and_positive() {
     }
 }
 
+/// Row A3: every pivot of the Lanczos matrix is positive, so that λ_min > 0.
+#[test]
+fn the_lowest_eigenvalue_is_positive() {
+    for youngs_modulus in [1e3, 1e9] {
+        let (dims, soft) = SMALL;
+        let tank = tank(dims, soft, youngs_modulus, &[]);
+        let mut basis: Vec<Vec<f64>> = Vec::new();
+        let (mut v, mut pivot) = (tank.vector(&mut random(4)), f64::INFINITY);
+        tank.with_operator(|apply| {
+            loop {
+                // Twice: the basis stays orthogonal to round-off.
+                for b in basis.iter().chain(&basis) {
+                    let part = dot(&v, b);
+                    v.iter_mut().zip(b).for_each(|(v, b)| *v -= part * b);
+                }
+                let length = dot(&v, &v).sqrt();
+                if length < 1e-8 {
+                    break;
+                }
+                v.iter_mut().for_each(|v| *v /= length);
+                let image = apply(&v);
+                pivot = dot(&v, &image) - if basis.is_empty() { 0.0 } else { length * length / pivot };
+                assert!(pivot > 0.0, "E = {youngs_modulus:.0e}: pivot {} is {pivot}", basis.len());
+                basis.push(std::mem::replace(&mut v, image));
+            }
+        });
+        assert!(basis.len() > 100, "only {} Lanczos vectors", basis.len());
+    }
+}
+
 /// Row J7: pressure and velocity are those of the whole system \[ZB17, eq. 19\], solved as a dense one,
 ///
 /// ```text
