@@ -76,7 +76,7 @@ impl Band {
             .into_par_iter()
             .map(|n| match nodes[n].1 {
                 NONE => f64::INFINITY,
-                triangle => self.from_triangle(triangle, at(n)).distance,
+                triangle => self.to_triangle(triangle, at(n)).distance,
             })
             .collect();
         self.fill_sides();
@@ -98,7 +98,7 @@ impl Band {
                 continue;
             }
             seen[corner] = triangle;
-            let found = self.from_triangle(triangle, point);
+            let found = self.to_triangle(triangle, point);
             if best.is_none_or(|best| found.distance.abs() < best.distance.abs()) {
                 best = Some(found);
             }
@@ -106,7 +106,7 @@ impl Band {
         // Where triangles are small or edges sharp, one beside it may be nearer still. The side is right only for the nearest.
         while let Some(found) = best {
             let beside = self.beside[found.triangle as usize].into_iter().filter(|&triangle| triangle != NONE);
-            let nearer = beside.map(|triangle| self.from_triangle(triangle, point));
+            let nearer = beside.map(|triangle| self.to_triangle(triangle, point));
             match nearer.min_by(|a, b| a.distance.abs().total_cmp(&b.distance.abs())) {
                 Some(nearer) if nearer.distance.abs() < found.distance.abs() => best = Some(nearer),
                 _ => break,
@@ -178,7 +178,7 @@ impl Band {
     }
 
     /// How far a point is from a triangle.
-    fn from_triangle(&self, triangle: u32, point: DVec3) -> Nearest {
+    fn to_triangle(&self, triangle: u32, point: DVec3) -> Nearest {
         let t = triangle as usize;
         let (nearest, weights) = closest(self.surface.corners(t), point);
         let apart = point - nearest;
