@@ -55,8 +55,8 @@ fn stiff_cubes_hold_still_water_still() {
             [fastest(&world) / (G * DT), curved]
         });
         for pair in speeds.windows(2) {
-            for n in 0..2 {
-                let slope = pair[0][n] / pair[1][n];
+            for (softer, stiffer) in pair[0].iter().zip(pair[1]) {
+                let slope = softer / stiffer;
                 assert!((slope - 10.0).abs() < 0.5, "falls by {slope} and not 10: {speeds:?}");
             }
         }
