@@ -575,7 +575,10 @@ impl Body {
         self.surface.vertices.iter_mut().zip(body.positions()).for_each(|(own, x)| *own = *x - centre);
         self.radius = self.surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max);
         if let Some(Deforming { now, velocities, .. }) = &mut self.deforming {
-            now.update(&self.surface.vertices);
+            // Velocities change without the shape, at the end of a step.
+            if now.surface().vertices != self.surface.vertices {
+                now.update(&self.surface.vertices);
+            }
             velocities.copy_from_slice(body.velocities());
         }
     }

@@ -161,9 +161,9 @@ impl PressureSolve {
             self.yielding.clone_from(&solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
             let softer = (!self.yielding.is_empty()).then(|| add_ties(extra, yielding_ties(&self.yielding)));
-            let extra = softer.as_ref().unwrap_or(extra);
+            let soft = softer.as_ref().unwrap_or(extra);
             if softer.is_some() {
-                self.softened.rebuild(faces, extra)?;
+                self.softened.rebuild(faces, soft)?;
             }
             let Self { laplacian, regions, pockets, multigrid, precise, softened, .. } = self;
             let (laplacian, pockets) = (&*laplacian, &pockets[..]);
@@ -173,7 +173,7 @@ impl PressureSolve {
                 || regions.rebuild(laplacian, pockets, atmosphere),
                 || {
                     if solver == PressureSolver::Multigrid {
-                        multigrid.rebuild(preconditioned, faces, extra);
+                        multigrid.rebuild(preconditioned, faces, soft);
                     }
                 },
             );
@@ -184,7 +184,7 @@ impl PressureSolve {
             self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
-                    precise.rebuild(preconditioned, faces, extra);
+                    precise.rebuild(preconditioned, faces, soft);
                     precise.couple(&self.columns, pockets);
                 }
                 PressureSolver::Multigrid => {
@@ -192,37 +192,42 @@ impl PressureSolve {
                     multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
-                _ => self.build_full(solver, (faces, extra), solids)?,
+                _ => self.build_full(solver, (faces, [extra, soft]), solids)?,
             }
             Ok(())
         })
     }
 
-    /// What the solvers of \[A18\] need besides: A11, its cycle or factors, and the constraints.
+    /// What the solvers of \[A18\] need besides: A11, its cycle or factors, and the constraints. Of both ties, the first are those of
+    /// the system and the second those of the preconditioner, for which bodies of many freedoms are ties as well.
     fn build_full(
         &mut self,
         solver: PressureSolver,
-        coefficients: (&FaceField<f64>, &CellField<f64>),
+        (faces, [extra, soft]): (&FaceField<f64>, [&CellField<f64>; 2]),
         solids: SolidTerms,
     ) -> Result<(), SolveError> {
-        let (alone, faces, extra) = fluid_alone(&solids, &self.laplacian, coefficients, &mut self.constraints)?;
+        let (softened, soft_faces, soft) = fluid_alone(&solids, &self.laplacian, (faces, soft), &mut self.constraints)?;
         // As in `low_rank`: first those in cut cells, then those with constraints.
         let blocks = self.low_rank.blocks.split_at(solids.cut.blocks.len());
         (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
         match solver {
             PressureSolver::A18 { .. } => {
-                self.multigrid.rebuild(&alone, &faces, &extra);
+                self.multigrid.rebuild(&softened, &soft_faces, &soft);
                 self.multigrid.couple(&self.cut, &self.pockets);
                 let is_plain = self.cut.blocks.is_empty() && self.pockets.is_empty();
                 self.multigrid.smooth_boundaries(if is_plain { BOUNDARY_SWEEPS } else { 0 });
             }
             PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
-                self.cholesky.rebuild(&alone);
+                self.cholesky.rebuild(&softened);
                 self.pockets.iter().for_each(|pocket| self.cholesky.set_alone(pocket.node, pocket.total()));
             }
             _ => {}
         }
-        self.alone = alone;
+        self.alone = if self.yielding.is_empty() {
+            softened
+        } else {
+            fluid_alone(&solids, &self.laplacian, (faces, extra), &mut self.constraints)?.0
+        };
         Ok(())
     }
 
