@@ -239,7 +239,7 @@ fn pressures_are_those_of_the_whole_system() {
         solve.iterate(PressureSolver::Multigrid, Bodies::Free, &rhs, &mut found, &params).unwrap();
         let mut answer = vec![0.0; freedoms];
         yielding.push.gather(&found, &mut answer);
-        yielding.factor.solve_in_place(&mut answer);
+        yielding.step.factor.solve_in_place(&mut answer);
         let moved: Vec<f64> = v_star.iter().zip(&answer).map(|(v, a)| v - yielding.unit() * a).collect();
         let off = |a: &[f64], b: &[f64]| {
             let difference: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
