@@ -145,6 +145,7 @@ mod tests {
             pressure,
             fluid,
             bodies: bodies(),
+            elastic: Vec::new(),
             fluid_force: vec![[DVec3::X; 2]],
         }
     }
