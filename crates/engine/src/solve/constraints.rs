@@ -54,6 +54,13 @@ impl SolidTerms {
         self.cut.blocks.is_empty() && self.faces.blocks.is_empty() && self.yielding.is_empty()
     }
 
+    /// C of all bodies, which are not there any more.
+    pub(super) fn take_low_rank(&mut self) -> LowRank {
+        let mut blocks = std::mem::take(&mut self.cut.blocks);
+        blocks.append(&mut self.faces.blocks);
+        LowRank { blocks }
+    }
+
     /// C of all bodies.
     pub fn low_rank(&self) -> LowRank {
         LowRank { blocks: self.cut.blocks.iter().chain(&self.faces.blocks).cloned().collect() }

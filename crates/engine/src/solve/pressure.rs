@@ -147,7 +147,7 @@ impl PressureSolve {
         solver: PressureSolver,
         faces: &FaceField<f64>,
         extra: &CellField<f64>,
-        solids: SolidTerms,
+        mut solids: SolidTerms,
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
@@ -156,9 +156,11 @@ impl PressureSolve {
             let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, ties));
             let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
-            self.low_rank = solids.low_rank();
+            // The solvers of \[A18\] need them again, one by one.
+            let is_simple = matches!(solver, PressureSolver::Multigrid | PressureSolver::CgSchur);
+            self.low_rank = if is_simple { solids.take_low_rank() } else { solids.low_rank() };
             self.low_rank.mask(&self.laplacian, &self.pockets);
-            self.yielding.clone_from(&solids.yielding);
+            self.yielding = std::mem::take(&mut solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
             let softer = (!self.yielding.is_empty()).then(|| add_ties(extra, yielding_ties(&self.yielding)));
             let soft = softer.as_ref().unwrap_or(extra);
@@ -180,15 +182,20 @@ impl PressureSolve {
             regions.couple(&mut self.low_rank, &self.yielding);
             self.squares = self.low_rank.squares();
             self.is_stiff = largest(&self.squares) > STIFF * laplacian.largest();
-            self.columns.blocks.clone_from(&self.low_rank.blocks);
-            self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
+            let columns = if self.yielding.is_empty() {
+                &self.low_rank
+            } else {
+                self.columns.blocks.clone_from(&self.low_rank.blocks);
+                self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
+                &self.columns
+            };
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
                     precise.rebuild(preconditioned, faces, soft);
-                    precise.couple(&self.columns, pockets);
+                    precise.couple(columns, pockets);
                 }
                 PressureSolver::Multigrid => {
-                    multigrid.couple(&self.columns, pockets);
+                    multigrid.couple(columns, pockets);
                     multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
