@@ -40,6 +40,10 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!("  obstacles  {} ({moving} moving)", params.obstacles.len()));
     say(&format!("  bodies     {}", bodies(&params.bodies)));
     say(&format!("  joints     {}", params.joints.len()));
+    for body in &params.elastic {
+        let (vertices, mass) = (body.rest.vertices.len(), body.material.density * body.rest.volume());
+        say(&format!("  elastic    {}: {mass:.4} kg, {vertices} vertices, {}", body.name, body.rest.quality()));
+    }
     say(&format!("  triangles  about {:.0}", scene.memory.contents.triangles));
     say(&format!("  sources    {}", params.fluid.sources()));
     if let (FluidParams::Water(water), Some(filling)) = (&params.fluid, scene.filling) {

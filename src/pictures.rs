@@ -35,8 +35,8 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     set.extend(args.size.map(|[width, height]| format!("render.size=[{width},{height}]")));
     set.extend(args.camera.as_ref().map(|position| format!("render.camera.from=[{position}]")));
     let source = SceneArgs { scene: args.out.join("scene.toml"), set, allow_outside: false };
-    let scene = check::load(&source)?;
     run::use_threads(args.threads)?;
+    let scene = check::load(&source)?;
 
     let directory = RunDir::open_existing(&args.out)?;
     let to = args.to.clone().unwrap_or_else(|| directory.preview());
@@ -49,7 +49,9 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
         let message = format!("no saved volumes to draw in {}", directory.frames().display());
         return Err(Failure::new(Exit::Io, message));
     }
-    let names = scene.params.obstacles.iter().map(|o| &o.name).chain(scene.params.bodies.iter().map(|b| &b.name));
+    let params = &scene.params;
+    let names = params.obstacles.iter().map(|o| &o.name).chain(params.bodies.iter().map(|b| &b.name));
+    let names = names.chain(params.elastic.iter().map(|e| &e.name));
     let bodies: Vec<String> = names.filter(|_| scene.file.output.meshes).cloned().collect();
     for index in &frames {
         let frame = frame::read(&directory.frames(), *index, directory.scene_hash(), &bodies)?;

@@ -28,6 +28,8 @@ const MAX_THREADS: u32 = 256;
 
 /// `bathtub run`.
 pub fn start(args: &RunArgs, quiet: bool) -> Result<Exit, Failure> {
+    // First, since loading a scene is work for threads already.
+    use_threads(args.pace.threads)?;
     let scene = check::load(&args.scene)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(&scene.name));
     let mode = match (args.resume, args.overwrite) {
@@ -40,6 +42,7 @@ pub fn start(args: &RunArgs, quiet: bool) -> Result<Exit, Failure> {
 
 /// `bathtub resume`.
 pub fn resume(args: &ResumeArgs, quiet: bool) -> Result<Exit, Failure> {
+    use_threads(args.pace.threads)?;
     let scene = SceneArgs { scene: args.out.join("scene.toml"), set: Vec::new(), allow_outside: false };
     simulate(check::load(&scene)?, &args.out, OpenMode::Resume, &args.pace, quiet)
 }
@@ -61,7 +64,6 @@ fn simulate(scene: Scene, out: &Path, mode: OpenMode, pace: &PaceArgs, quiet: bo
         complain(&format!("warning: {warning}"));
     }
     let last = last_frame(&scene, pace)?;
-    use_threads(pace.threads)?;
     let stop = Stop::listen()?;
     let mut run = Run::open(&scene, out, mode, pace, quiet)?;
     let begun = Instant::now();

@@ -4,6 +4,7 @@
 
 mod breakdown;
 mod domain;
+mod elastic;
 mod mesh_files;
 mod pages;
 mod reproduce;

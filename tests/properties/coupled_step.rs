@@ -76,7 +76,7 @@ impl Tank {
             velocity: rigids.velocity(&state, body),
             is_there: true,
         };
-        let immersed = Immersed::new(&[], &params.bodies, place, &grid, 1.0, false);
+        let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, walls);
         Self { grid, rigids, state, immersed, boundary }
     }

@@ -1,6 +1,8 @@
 //! What tests share; each test binary uses its own part of this.
 #![allow(dead_code, unused_imports)]
 
+pub mod elastic;
+
 pub use bathtub_bench::worlds::{face_samples, fixed, still_air, still_water, water, with_velocity};
 use bathtub_engine::fluid::water::Particles;
 use bathtub_engine::geometry::{Shape, TriMesh};

@@ -93,11 +93,11 @@ pub struct FluidReport {
 pub struct BodyReport {
     /// Name in the scene.
     pub name: String,
-    /// `static`, `scripted` or `free`.
+    /// `static`, `scripted`, `free` or `elastic`.
     pub kind: String,
-    /// Where it is, m; of a free body its centre of mass.
+    /// Where it is, m; of a free or elastic body its centre of mass.
     pub position: DVec3,
-    /// x, y, z, w.
+    /// x, y, z, w; of an elastic body the turn that comes nearest to what it did.
     pub rotation: DQuat,
     /// m/s.
     pub velocity: DVec3,
@@ -109,6 +109,12 @@ pub struct BodyReport {
     pub torque_impulse: DVec3,
     /// m³.
     pub volume: f64,
+    /// Of an elastic body, J.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kinetic: Option<f64>,
+    /// Energy of deformation of an elastic body, J.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic: Option<f64>,
 }
 
 /// A region of fluid with no opening.
@@ -223,6 +229,8 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
                 impulse: body.impulse,
                 torque_impulse: body.torque_impulse,
                 volume: body.volume,
+                kinetic: body.energy.map(|[kinetic, _]| kinetic),
+                elastic: body.energy.map(|[_, elastic]| elastic),
             })
             .collect(),
         regions: regions.collect(),

@@ -1,5 +1,7 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
+use crate::coupling::contact::{self, Solids};
+use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::rigid::{Arriving, RigidCoupling};
 use crate::fluid::boundary::{Boundary, Wall};
@@ -10,11 +12,12 @@ use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::Obstacle;
+use crate::solid::elastic::{Elastic, ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{
     Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room,
 };
 pub use crate::solve::PressureSolver;
-use crate::solve::{SolveError, SolveInfo, SolveParams};
+use crate::solve::{SolidTerms, SolveError, SolveInfo, SolveParams};
 use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -34,6 +37,8 @@ pub struct WorldParams {
     pub bodies: Vec<RigidBody>,
     /// What holds them together or to the world.
     pub joints: Vec<Joint>,
+    /// Solids that the fluid moves and deforms.
+    pub elastic: Vec<Elastic>,
     /// The pressure solve.
     pub pressure: PressureParams,
     /// Steps and frames.
@@ -54,6 +59,17 @@ impl WorldParams {
         };
         Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
     }
+
+    /// The elastic bodies at the start.
+    fn elastics(&self) -> Result<Vec<(String, ElasticBody)>, BodyError> {
+        let flat = Axis::ALL.map(|axis| self.grid.is_flat(axis));
+        let body = |elastic: &Elastic| {
+            let made = elastic.body(flat);
+            let body = made.map_err(|source| BodyError::Elastic { name: elastic.name.clone(), source })?;
+            Ok((elastic.name.clone(), body))
+        };
+        self.elastic.iter().map(body).collect()
+    }
 }
 
 /// Which solver finds the pressure, and when it may stop.
@@ -61,10 +77,24 @@ impl WorldParams {
 pub struct PressureParams {
     /// The method.
     pub solver: PressureSolver,
+    /// How elastic bodies answer.
+    pub answering: Answering,
     /// Tolerance, iteration cap, time budget.
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
     pub strict: bool,
+}
+
+/// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answering {
+    /// With all they have, within the solve.
+    #[default]
+    Strong,
+    /// With damping within the solve, with elasticity before it.
+    DampingOnly,
+    /// After the solve, which takes them for scripted.
+    Weak,
 }
 
 /// How time is cut into steps.
@@ -97,6 +127,10 @@ pub struct State {
     pub fluid: FluidState,
     /// Where the free bodies are and how they move.
     pub bodies: RigidState,
+    /// The same of the elastic ones.
+    pub elastic: Vec<ElasticState>,
+    /// What the fluid did to the vertices of each of these in the last step, N.
+    pub elastic_force: Vec<Vec<DVec3>>,
     /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
     pub fluid_force: Vec<[DVec3; 2]>,
 }
@@ -127,6 +161,7 @@ pub struct World {
     /// The state being computed; its arrays and those of `state` change places every step.
     next: State,
     rigids: Rigids,
+    elastics: Vec<(String, ElasticBody)>,
     immersed: Immersed,
     boundary: Boundary,
     fluid: Fluid,
@@ -151,7 +186,7 @@ pub enum StepError {
         /// Step number.
         step: u64,
         /// Why.
-        source: RigidError,
+        source: BodyError,
     },
     /// NaN or infinity.
     #[error("step {step}: a non-finite {quantity} appeared in {stage}")]
@@ -179,6 +214,22 @@ pub enum StepError {
     },
 }
 
+/// Why solids are refused, or could not be moved.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BodyError {
+    /// Of the rigid ones.
+    #[error(transparent)]
+    Rigid(#[from] RigidError),
+    /// Of an elastic one.
+    #[error("elastic body {name:?}: {source}")]
+    Elastic {
+        /// Its name in the scene.
+        name: String,
+        /// Why.
+        source: ElasticError,
+    },
+}
+
 /// What limits the time step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fastest {
@@ -202,13 +253,15 @@ impl std::fmt::Display for Fastest {
 
 impl World {
     /// The fluid as it is at the start, nothing emitted yet; bodies as their description says.
-    pub fn new(params: WorldParams) -> Result<Self, RigidError> {
+    pub fn new(params: WorldParams) -> Result<Self, BodyError> {
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
         let (rigids, bodies) = params.rigids()?;
+        let elastics = params.elastics()?;
         let place = |body: usize| place(&rigids, &bodies, body);
-        let immersed = Immersed::new(&params.obstacles, &params.bodies, place, &grid, first_dt, with_particles);
+        let solids = (&params.obstacles[..], &params.bodies[..]);
+        let immersed = Immersed::new(solids, place, &elastics, &grid, first_dt, with_particles);
         let mut boundary = immersed.boundary(&grid, params.walls);
         let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
@@ -216,8 +269,7 @@ impl World {
         let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&grid, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
-        let body_velocity =
-            |body: u32, at: DVec3| immersed.seen(body as usize, rigids.velocity(&bodies, body as usize)).at(at);
+        let body_velocity = |body: u32, at: DVec3| body_velocity(&immersed, (&rigids, &bodies), body as usize, at);
         if let Some(water) = content.water() {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
@@ -226,7 +278,11 @@ impl World {
             projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
             let arriving = Arriving { rho: params.fluid.rho(), velocity: &velocity, liquid };
             let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &bodies));
-            let pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
+            let mut pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
+            for (n, (_, body)) in elastics.iter().enumerate() {
+                pushed
+                    .extend(elastic_coupling(&grid, params.fluid.rho(), &boundary, &immersed, (n, body)).pushed(body));
+            }
             boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
             boundary.impose(&mut velocity);
             let _ = projection.project(&boundary, liquid, &pushed, solve, &mut velocity, &mut pressure);
@@ -238,9 +294,22 @@ impl World {
         boundary.set_body_velocity(&grid, body_velocity);
         boundary.impose(&mut velocity);
         let fluid_force = vec![[DVec3::ZERO; 2]; rigids.len()];
-        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, bodies, fluid_force };
+        let elastic = elastics.iter().map(|(_, body)| body.state()).collect();
+        let elastic_force = elastics.iter().map(|(_, body)| vec![DVec3::ZERO; body.positions().len()]).collect();
+        let state = State {
+            time: 0.0,
+            step: 0,
+            frame: 0,
+            velocity,
+            pressure,
+            fluid: content,
+            bodies,
+            elastic,
+            elastic_force,
+            fluid_force,
+        };
         let (next, clock) = (state.clone(), Stages::default());
-        let mut world = Self { params, state, next, rigids, immersed, boundary, fluid, projection, clock };
+        let mut world = Self { params, state, next, rigids, elastics, immersed, boundary, fluid, projection, clock };
         world.find_first_forces(first_dt);
         Ok(world)
     }
@@ -248,17 +317,26 @@ impl World {
     /// What the fluid would do to the bodies in a first step of `dt` (s), contact apart: `predict` wants to know. Should the
     /// solve fail, the first step will say so.
     fn find_first_forces(&mut self, dt: f64) {
-        if self.rigids.is_empty() {
+        if self.rigids.is_empty() && self.elastics.is_empty() {
             return;
         }
         self.next.clone_from(&self.state);
         let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
         self.add_weight(dt);
-        if self.couple(dt).is_ok() {
+        if self.predict_elastic(dt).is_ok() && self.couple(dt).is_ok() {
             self.state.fluid_force.clone_from(&self.next.fluid_force);
+            self.state.elastic_force.clone_from(&self.next.elastic_force);
         }
-        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body));
+        self.place_solids();
+    }
+
+    /// Put all solids where the state says they are.
+    fn place_solids(&mut self) {
+        for ((_, body), state) in self.elastics.iter_mut().zip(&self.state.elastic) {
+            body.restore(state).expect("the state is that of this body");
+        }
+        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body), &self.elastics);
     }
 
     /// What was odd about the bodies at the start.
@@ -305,7 +383,7 @@ impl World {
     /// Continue from a state of the same scene.
     pub fn restore(&mut self, state: State) {
         self.state = state;
-        self.immersed.place(|body| place(&self.rigids, &self.state.bodies, body));
+        self.place_solids();
     }
 
     /// The solids' surfaces in world space at the current time, with their names.
@@ -321,7 +399,7 @@ impl World {
             let dt = self.choose_dt()?;
             let events = self.move_solids(dt)?;
             self.advect(dt);
-            self.predict(dt);
+            self.predict(dt)?;
             let coupled = self.couple(dt)?;
             self.finish(dt)?;
             self.accept(dt, coupled, events)
@@ -353,8 +431,13 @@ impl World {
         let (grid, time, step) = (&self.params.grid, self.state.time, self.state.step + 1);
         let bodies = &mut self.next.bodies;
         bodies.clone_from(&self.state.bodies);
-        let events = self.rigids.advance(bodies, time, dt).map_err(|source| StepError::Bodies { step, source })?;
-        if self.immersed.advance(grid, time, dt, |body| place(&self.rigids, bodies, body)) {
+        let failed = |source: RigidError| StepError::Bodies { step, source: source.into() };
+        let events = self.rigids.advance(bodies, time, dt).map_err(failed)?;
+        for ((_, body), state) in self.elastics.iter_mut().zip(&self.state.elastic) {
+            body.restore(state).expect("the state is that of this body");
+            body.advance(dt);
+        }
+        if self.immersed.advance(grid, time, dt, |body| place(&self.rigids, bodies, body), &self.elastics) {
             self.boundary = self.immersed.boundary(grid, self.params.walls);
             self.projection.set_boundary(grid, &self.boundary);
             self.fluid.set_boundary(grid, &self.boundary);
@@ -372,8 +455,8 @@ impl World {
         fluid.advect(&step, &keep_out, now, next, clock);
     }
 
-    /// Everything but pressure: sources and forces → u*; gravity, contact and joints → v*.
-    fn predict(&mut self, dt: f64) {
+    /// Everything but pressure: sources and forces → u*; gravity, contact and joints → v*; elasticity.
+    fn predict(&mut self, dt: f64) -> Result<(), StepError> {
         let time = self.state.time;
         let step = self.immersed.step(&self.params.grid, &self.boundary, time, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
@@ -386,10 +469,51 @@ impl World {
             self.rigids.apply_impulse(bodies, body, push, twist);
         }
         self.rigids.predict(bodies, time + dt, dt);
-        for (body, &[push, twist]) in forces.iter().enumerate() {
-            self.rigids.apply_impulse(bodies, body, -push, -twist);
-        }
         self.clock.lap("forces");
+        self.predict_elastic(dt)?;
+        self.touch(dt);
+        for (body, &[push, twist]) in forces.iter().enumerate() {
+            self.rigids.apply_impulse(&mut self.next.bodies, body, -push, -twist);
+        }
+        self.clock.lap("elasticity");
+        Ok(())
+    }
+
+    /// Contact of elastic bodies, which answers what the fluid will do as well: about what it did in the last step.
+    fn touch(&mut self, dt: f64) {
+        let Self { params, state, next, elastics, rigids, immersed, .. } = self;
+        let answers = |bodies: &[(String, ElasticBody)]| -> Vec<Vec<f64>> {
+            let answer = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
+                let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (dt * *force).to_array()).collect();
+                body.respond(&mut impulse);
+                impulse
+            };
+            bodies.iter().zip(&state.elastic_force).map(answer).collect()
+        };
+        let mut changes = answers(elastics);
+        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
+        let mut solids = Solids { elastic: elastics, rigids, state: &mut next.bodies };
+        contact::resolve(&params.grid, params.walls, immersed, dt, &mut solids);
+        changes.iter_mut().flatten().for_each(|change| *change = -*change);
+        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
+    }
+
+    /// What elasticity and weight make of the velocities of elastic bodies.
+    fn predict_elastic(&mut self, dt: f64) -> Result<(), StepError> {
+        let (time, step) = (self.state.time, self.state.step + 1);
+        let Self { params, elastics, .. } = self;
+        for ((name, body), elastic) in elastics.iter_mut().zip(&params.elastic) {
+            let displaced = params.fluid.rho() / elastic.material.density;
+            let gravity = params.fluid.body_gain(time, dt, displaced, 0.0) / dt;
+            // Over the step to come: velocities move bodies then.
+            let pins = elastic.pins(body.positions(), time + 2.0 * dt, dt);
+            let predicted = body.set_pins(&pins).and_then(|()| body.predict(dt, gravity, &[]));
+            predicted.map_err(|source| {
+                let name = name.clone();
+                StepError::Bodies { step, source: BodyError::Elastic { name, source } }
+            })?;
+        }
+        Ok(())
     }
 
     /// Weight of the bodies over a step of `dt`, s.
@@ -407,7 +531,7 @@ impl World {
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
         let PressureParams { params, strict, .. } = self.params.pressure;
         let number = self.state.step + 1;
-        let Self { state, next, rigids, immersed, boundary, projection, fluid, .. } = self;
+        let Self { state, next, rigids, elastics, immersed, boundary, projection, fluid, .. } = self;
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
         let scale = dt / (rho * grid.dx);
@@ -419,14 +543,30 @@ impl World {
         }
         let arriving = Arriving { rho, velocity: &next.velocity, liquid };
         let coupling = RigidCoupling::new(grid, arriving, boundary, immersed, (rigids, &next.bodies));
-        projection.set_bodies(coupling.terms());
+        let answering = self.params.pressure.answering;
+        if answering == Answering::DampingOnly {
+            for (name, body) in elastics.iter_mut() {
+                let failed = |source| BodyError::Elastic { name: name.clone(), source };
+                body.drop_elasticity(dt)
+                    .map_err(|source| StepError::Bodies { step: number, source: failed(source) })?;
+            }
+        }
+        let soft: Vec<ElasticCoupling> = (elastics.iter().enumerate())
+            .map(|(n, (_, body))| elastic_coupling(grid, rho, boundary, immersed, (n, body)))
+            .collect();
+        let answers = soft.iter().zip(&*elastics).filter(|_| answering != Answering::Weak);
+        let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
+        projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
 
         let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
+        let softly = |elastics: &[(String, ElasticBody)]| -> Vec<(usize, f64)> {
+            soft.iter().zip(elastics).flat_map(|(coupling, (_, body))| coupling.pushed(body)).collect()
+        };
         // What free bodies push is B V, through faces that move with them as well: those rest meanwhile.
         boundary.set_body_velocity(grid, |_, _| DVec3::ZERO);
         boundary.impose(&mut next.velocity);
         let start = |body: usize| coupling.shared(body, rigids.velocity(&next.bodies, body));
-        let pushed = [sources.clone(), coupling.pushed(start)].concat();
+        let pushed = [sources.clone(), coupling.pushed(start), softly(elastics)].concat();
         let projected = projection
             .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
             .map_err(|source| StepError::Pressure { step: number, source })?;
@@ -444,13 +584,21 @@ impl World {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
             }
         }
-        let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body))].concat();
+        let impulses: Vec<Vec<f64>> =
+            soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.impulses(body, &next.pressure)).collect();
+        for (((_, body), impulses), state) in elastics.iter_mut().zip(&impulses).zip(&mut next.elastic) {
+            body.apply_impulse(impulses);
+            *state = body.state();
+        }
+        for (forces, impulses) in next.elastic_force.iter_mut().zip(&impulses) {
+            *forces = impulses.chunks_exact(3).map(|impulse| DVec3::from_slice(impulse) / dt).collect();
+        }
+        let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body)), softly(elastics)].concat();
         let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
         let bubble_flux = projection.pocket_flux(boundary, &pushed, &next.velocity);
-        let velocity = |body: usize| immersed.seen(body, rigids.velocity(&next.bodies, body));
-        boundary.set_body_velocity(grid, |body, at| velocity(body as usize).at(at));
+        immersed.place(|body| place(rigids, &next.bodies, body), elastics);
+        boundary.set_body_velocity(grid, |body, at| body_velocity(immersed, (rigids, &next.bodies), body as usize, at));
         boundary.impose(&mut next.velocity);
-        immersed.place(|body| place(rigids, &next.bodies, body));
         let ms = self.clock.lap("pressure");
 
         let mut bodies = immersed.impulses(grid, rho, &next.pressure);
@@ -458,6 +606,14 @@ impl World {
         for push in &pushes {
             let body = &mut bodies[self.params.obstacles.len() + push.body];
             (body.impulse, body.torque_impulse) = (push.impulse, push.torque_impulse);
+        }
+        let elastic = bodies[self.params.obstacles.len() + rigids.len()..].iter_mut();
+        for ((report, impulses), (_, body)) in elastic.zip(&impulses).zip(elastics) {
+            let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
+            report.impulse = pushes().map(|(_, push)| push).sum();
+            report.torque_impulse = pushes().map(|(x, push)| (*x - report.pose.position).cross(push)).sum();
+            report.pose.rotation = body.rotation();
+            report.energy = Some([body.kinetic_energy(), body.elastic_energy()]);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })
@@ -530,6 +686,28 @@ pub(crate) struct Coupled {
     pub bodies: Vec<BodyImpulse>,
     pub momentum_error: f64,
     pub ms: f64,
+}
+
+/// How the surface of a free or elastic body moves at a point near it, as the fluid sees it.
+fn body_velocity(immersed: &Immersed, (rigids, state): (&Rigids, &RigidState), body: usize, at: DVec3) -> DVec3 {
+    if body < rigids.len() {
+        immersed.seen(body, rigids.velocity(state, body)).at(at)
+    } else {
+        immersed.elastic_velocity(body - rigids.len(), at)
+    }
+}
+
+/// What an elastic body has to do with the fluid.
+fn elastic_coupling(
+    grid: &Grid,
+    rho: f64,
+    boundary: &Boundary,
+    immersed: &Immersed,
+    (n, body): (usize, &ElasticBody),
+) -> ElasticCoupling {
+    let nearest = |at: DVec3| immersed.nearest_on(n, at);
+    let name = immersed.elastic_name(n);
+    ElasticCoupling::new(grid, rho, boundary, (body, name), (immersed.elastic_polygons(n), nearest))
 }
 
 /// Where a free body is and how it moves.

@@ -86,6 +86,8 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         pressure: double(density),
         fluid: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
         bodies: RigidState::default(),
+        elastic: Vec::new(),
+        elastic_force: Vec::new(),
         fluid_force: Vec::new(),
     };
     let identity = checkpoint::Identity {

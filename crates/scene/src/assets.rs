@@ -17,17 +17,34 @@ pub struct MeshAsset {
     pub path: String,
     /// The file's bytes.
     pub bytes: Vec<u8>,
-    /// Their BLAKE3 hash.
+    /// Their BLAKE3 hash; of files that belong together, that of their hashes.
     pub hash: blake3::Hash,
 }
 
 /// The file that `written` names in a scene of directory `base`. Errors are the message for the user.
 pub fn read(base: &Path, written: &str, allow_outside: bool) -> Result<MeshAsset, String> {
+    let (path, bytes) = open(base, written, allow_outside)?;
+    let hash = blake3::hash(&bytes);
+    Ok(MeshAsset { path: copy_path(&path, &hash), bytes, hash })
+}
+
+/// Files that belong together, named alike but for their extensions; so are their copies, which share one hash.
+pub fn read_set(base: &Path, written: &[String], allow_outside: bool) -> Result<Vec<MeshAsset>, String> {
+    let files = written.iter().map(|written| open(base, written, allow_outside)).collect::<Result<Vec<_>, _>>()?;
+    let hashes: Vec<blake3::Hash> = files.iter().map(|(_, bytes)| blake3::hash(bytes)).collect();
+    let hash = match hashes[..] {
+        [only] => only,
+        _ => blake3::hash(&hashes.iter().flat_map(|hash| *hash.as_bytes()).collect::<Vec<u8>>()),
+    };
+    Ok(files.into_iter().map(|(path, bytes)| MeshAsset { path: copy_path(&path, &hash), bytes, hash }).collect())
+}
+
+fn open(base: &Path, written: &str, allow_outside: bool) -> Result<(PathBuf, Vec<u8>), String> {
     let path = locate(base, written, allow_outside)?;
     let cannot = |error: std::io::Error| format!("cannot read \"{written}\": {error}");
     let info = std::fs::metadata(&path).map_err(cannot)?;
     if !info.is_file() {
-        return Err(format!("\"{written}\" is not a regular file; name an OBJ, PLY or STL file"));
+        return Err(format!("\"{written}\" is not a regular file; name a mesh file"));
     }
     let too_large = || format!("\"{written}\" is larger than a mesh file may be (limit {MAX_MESH_FILE} bytes)");
     if info.len() > MAX_MESH_FILE {
@@ -38,7 +55,11 @@ pub fn read(base: &Path, written: &str, allow_outside: bool) -> Result<MeshAsset
     if bytes.len() as u64 > MAX_MESH_FILE {
         return Err(too_large());
     }
-    let hash = blake3::hash(&bytes);
+    Ok((path, bytes))
+}
+
+/// Where the copy of a file is, relative to the effective scene.
+fn copy_path(path: &Path, hash: &blake3::Hash) -> String {
     let name: String = path
         .file_name()
         .unwrap_or_default()
@@ -46,17 +67,17 @@ pub fn read(base: &Path, written: &str, allow_outside: bool) -> Result<MeshAsset
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' })
         .collect();
-    // The start of a name may go, its extension may not; a name that already carries the hash does not get it twice.
-    let name = &name[name.len().saturating_sub(80)..];
+    // A name that already carries the hash does not get it twice; the start of a name may go, its extension may not.
     let short = &hash.to_hex()[..16];
-    let name = name.strip_prefix(&format!("{short}-")).unwrap_or(name);
-    Ok(MeshAsset { path: format!("meshes/{short}-{name}"), bytes, hash })
+    let name = name.strip_prefix(&format!("{short}-")).unwrap_or(&name);
+    let stem = name.rfind('.').unwrap_or(name.len());
+    format!("meshes/{short}-{}", &name[stem.saturating_sub(80)..])
 }
 
 /// `written` as a path to open, checked against the rules above.
 fn locate(base: &Path, written: &str, allow_outside: bool) -> Result<PathBuf, String> {
     if written.is_empty() || written.contains('\0') {
-        return Err("the path is empty or contains a NUL character; name an OBJ, PLY or STL file".into());
+        return Err("the path is empty or contains a NUL character; name a mesh file".into());
     }
     let fix = "move the file next to the scene, or pass --allow-outside";
     let relative = Path::new(written);
@@ -118,6 +139,22 @@ mod tests {
         assert!(read(&base, "loop.obj", false).unwrap_err().contains("cannot find"));
         assert!(read(&base, "zero.obj", true).unwrap_err().contains("not a regular file"));
         assert!(read(&base, "../scene", true).unwrap_err().contains("not a regular file"));
+    }
+
+    #[test]
+    fn copies_of_files_that_belong_together_are_named_alike() {
+        let dir = tempfile::tempdir().unwrap();
+        let stem = "d".repeat(100);
+        let written = ["node", "ele"].map(|e| format!("{stem}.{e}"));
+        written.iter().for_each(|name| std::fs::write(dir.path().join(name), name).unwrap());
+        let first = read_set(dir.path(), &written, false).unwrap();
+        assert_eq!(first[0].path.strip_suffix("node"), first[1].path.strip_suffix("ele"));
+        std::fs::create_dir(dir.path().join("meshes")).unwrap();
+        first.iter().for_each(|file| std::fs::write(dir.path().join(&file.path), &file.bytes).unwrap());
+        let again = read_set(dir.path(), &[first[0].path.clone(), first[1].path.clone()], false).unwrap();
+        assert_eq!([&again[0].path, &again[1].path], [&first[0].path, &first[1].path]);
+        std::fs::remove_file(dir.path().join(&written[1])).unwrap();
+        assert!(read_set(dir.path(), &written, false).unwrap_err().contains(".ele"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::assets::MeshAsset;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{ObstacleEntry, Rotation, Scale, SceneFile, ShapeEntry, Spin};
+use crate::file::{ObstacleEntry, PoseKey, Rotation, SceneFile, ShapeEntry, Spin};
 use crate::placement::{bounds, check_meets_domain};
 use bathtub_engine::geometry::{MeshFormat, Pose, Shape, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
@@ -11,7 +11,6 @@ use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
 use std::collections::BTreeSet;
 use std::f64::consts::{PI, TAU};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Most bodies in a scene, copies counted.
@@ -41,7 +40,7 @@ impl Meshes {
             let known = meshes.assets.iter().any(|a| a.path == asset.path);
             if !known {
                 let refuse = |message: String| document.error_at(ErrorKind::Geometry, &key, message);
-                let extension = Path::new(&mesh.path).extension().unwrap_or_default().to_string_lossy();
+                let extension = std::path::Path::new(&mesh.path).extension().unwrap_or_default().to_string_lossy();
                 let format = MeshFormat::from_extension(&extension)
                     .ok_or_else(|| refuse(format!("\"{}\" is no .obj, .ply or .stl file", mesh.path)))?;
                 let (surface, mended) =
@@ -55,7 +54,8 @@ impl Meshes {
         Ok(meshes)
     }
 
-    fn surface(&self, path: &str) -> Option<&TriMesh> {
+    /// The surface in the file of this path.
+    pub fn surface(&self, path: &str) -> Option<&TriMesh> {
         self.assets.iter().position(|a| a.path == path).map(|i| &self.surfaces[i])
     }
 }
@@ -80,11 +80,14 @@ pub fn check_count(document: &Document, file: &SceneFile) -> Result<(), SceneErr
     let count = |copies: &[[f64; 3]]| copies.len().max(1);
     let obstacles: usize = file.obstacle.iter().map(|o| count(&o.at)).sum();
     let bodies: usize = file.body.iter().map(|b| count(&b.at)).sum();
-    if obstacles + bodies <= MAX_BODIES {
+    let elastic: usize = file.elastic.iter().map(|e| count(&e.at)).sum();
+    let all = obstacles + bodies + elastic;
+    if all <= MAX_BODIES {
         return Ok(());
     }
-    let message = format!("{} bodies are too many (limit {MAX_BODIES})", obstacles + bodies);
-    Err(document.error_at(ErrorKind::Resource, if bodies > obstacles { "body" } else { "obstacle" }, message))
+    let most = [(obstacles, "obstacle"), (bodies, "body"), (elastic, "elastic")].into_iter().max_by_key(|(n, _)| *n);
+    let message = format!("{all} bodies are too many (limit {MAX_BODIES})");
+    Err(document.error_at(ErrorKind::Resource, most.map_or("", |(_, key)| key), message))
 }
 
 /// The scene's obstacles, copies included; their names go into `names`.
@@ -100,13 +103,14 @@ pub fn obstacles(
     for (i, entry) in file.obstacle.iter().enumerate() {
         let key = format!("obstacle.{i}");
         let shape = shape(document, &key, &entry.shape, meshes)?;
-        let motion = motion(document, &key, entry)?;
+        let motion = motion(document, &key, &Path::of(entry))?;
         for (name, offset) in copies(&entry.name, &entry.at) {
             take_name(document, &key, &name, names)?;
             let motion = shifted(&motion, offset);
             let start = motion.pose(0.0);
-            check_meets_domain(document, &key, &name, &shape, &start, grid)?;
-            warnings.extend(too_thin(&key, &name, &shape, &start, grid));
+            let span = bounds(&shape, &start);
+            check_meets_domain(document, &key, &name, span, grid)?;
+            warnings.extend(too_thin(&key, &name, span, grid));
             obstacles.push(Obstacle { name, shape: shape.clone(), motion });
         }
     }
@@ -131,9 +135,9 @@ pub fn take_name(document: &Document, key: &str, name: &str, names: &mut BTreeSe
     Err(document.error_at(ErrorKind::Scene, &format!("{key}.name"), message))
 }
 
-/// A warning about a solid that the grid cannot see.
-pub fn too_thin(key: &str, name: &str, shape: &Shape, pose: &Pose, grid: &Grid) -> Option<String> {
-    let ([lo, hi], dx) = (bounds(shape, pose), grid.dx);
+/// A warning about a solid, lowest and highest corner given, that the grid cannot see.
+pub fn too_thin(key: &str, name: &str, [lo, hi]: [DVec3; 2], grid: &Grid) -> Option<String> {
+    let dx = grid.dx;
     let thin = Axis::ALL.into_iter().any(|a| !grid.is_flat(a) && (hi - lo)[a.index()] < dx);
     let told = || format!("{key} \"{name}\" is thinner than a cell ({dx:.3e} m): the flow around it is not resolved");
     thin.then(told)
@@ -152,17 +156,30 @@ pub fn shape(document: &Document, key: &str, entry: &ShapeEntry, meshes: &Meshes
             return Err(document.error_at(ErrorKind::Scene, &format!("{key}.shape.torus.minor"), message));
         }
         ShapeEntry::Mesh(file) => {
-            let factor = match file.scale {
-                Scale::Uniform(s) => DVec3::splat(s),
-                Scale::PerAxis(s) => DVec3::from(s),
-            };
             let surface = meshes.surface(&file.path).expect("every mesh was read before");
-            Shape::Mesh(Arc::new(surface.scaled(factor)))
+            Shape::Mesh(Arc::new(surface.scaled(file.scale.factor())))
         }
     })
 }
 
-fn motion(document: &Document, key: &str, entry: &ObstacleEntry) -> Result<Motion, SceneError> {
+/// The keys of a path.
+pub struct Path<'a> {
+    pub position: Option<[f64; 3]>,
+    pub rotation: Option<Rotation>,
+    pub velocity: Option<[f64; 3]>,
+    pub spin: Option<Spin>,
+    pub keyframes: &'a [PoseKey],
+}
+
+impl<'a> Path<'a> {
+    fn of(entry: &'a ObstacleEntry) -> Self {
+        let ObstacleEntry { position, rotation, velocity, spin, ref keyframes, .. } = *entry;
+        Self { position, rotation, velocity, spin, keyframes }
+    }
+}
+
+/// The path that `entry` means.
+pub fn motion(document: &Document, key: &str, entry: &Path) -> Result<Motion, SceneError> {
     let refuse = |key: String, message: String| Err(document.error_at(ErrorKind::Scene, &key, message));
     if !entry.keyframes.is_empty() {
         let given = [
@@ -217,7 +234,8 @@ fn unit_axis(document: &Document, key: &str, axis: [f64; 3]) -> Result<DVec3, Sc
     DVec3::from(axis).try_normalize().ok_or_else(refusal)
 }
 
-fn shifted(motion: &Motion, offset: DVec3) -> Motion {
+/// The same path, elsewhere; `offset` in m.
+pub fn shifted(motion: &Motion, offset: DVec3) -> Motion {
     let mut motion = motion.clone();
     match &mut motion {
         Motion::Static(pose) | Motion::Steady { start: pose, .. } => pose.position += offset,

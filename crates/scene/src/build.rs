@@ -6,17 +6,19 @@
 use crate::assets::{self, MeshAsset};
 use crate::bodies::{self, Meshes};
 use crate::document::Document;
+use crate::elastic::Room;
 use crate::error::{ErrorKind, SceneError};
 use crate::file::{SceneFile, SolverName, WallEntry};
 use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
+use crate::tetrahedra::TetFiles;
 use crate::water::{Filling, Setting};
-use crate::{hash, overrides, rigid, schema, smoke, water};
+use crate::{elastic, hash, overrides, rigid, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{PressureParams, TimeParams, WorldParams};
+use bathtub_engine::world::{Answering, PressureParams, TimeParams, WorldParams};
 use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -31,7 +33,7 @@ pub struct Scene {
     pub file: SceneFile,
     /// What starts the engine.
     pub params: WorldParams,
-    /// How to draw it, with a colour and a look for each of `params.obstacles` and `params.bodies`.
+    /// How to draw it, with a colour and a look for each of `params.obstacles`, `params.bodies` and `params.elastic`.
     pub render: RenderSettings,
     /// The mesh files, each once.
     pub meshes: Vec<MeshAsset>,
@@ -72,23 +74,30 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let mut contents = Contents::default();
     check_memory(&document, &file, contents, options)?;
     fill(&document, &mut file, path)?;
+    elastic::check_geometry(&document, &file)?;
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
+    let tetrahedra = TetFiles::load(&document, &mut file, |set| assets::read_set(base, set, options.allow_outside))?;
     let grid = grid(&file);
+    elastic::fill_sizes(&document, &mut file, &meshes, &grid)?;
     contents.triangles = bodies::triangles(&file, &meshes, grid.dx);
     check_memory(&document, &file, contents, options)?;
     let walls = walls(&document, &file, &grid)?;
-    let mut warnings = meshes.warnings.clone();
+    let mut warnings = [&meshes.warnings[..], &tetrahedra.warnings].concat();
     bodies::check_count(&document, &file)?;
     let mut names = BTreeSet::new();
     let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
     let free = rigid::bodies(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
+    let room = Room { grid: &grid, walls: &walls };
+    let soft = elastic::bodies(&document, &file, (&meshes, &tetrahedra), &room, &mut names, &mut warnings)?;
+    contents.add_elastic(&soft);
+    check_memory(&document, &file, contents, options)?;
     let joints = rigid::joints(&document, &file, &free)?;
     let render = render(&document, &file)?;
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
         Some(_) => {
-            let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles, bodies: &free };
+            let setting = Setting { grid: &grid, walls: &walls, obstacles: &obstacles, bodies: &free, elastic: &soft };
             let (water, filling) = water::params(&document, &file, &meshes, &setting, &mut warnings)?;
             let each = water.particle_volume(&grid);
             contents.particles = filling.most / each;
@@ -98,11 +107,12 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let memory = check_memory(&document, &file, contents, options)?;
     let pressure = pressure(&file);
     let time = time(&document, &file)?;
-    let params = WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, pressure, time };
+    let params = WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
-    let hash = hash::hash(&file, &meshes.assets);
+    let meshes = [meshes.assets, tetrahedra.assets].concat();
+    let hash = hash::hash(&file, &meshes);
     let name = file.scene.name.clone().unwrap_or_default();
-    Ok(Scene { name, file, params, render, meshes: meshes.assets, warnings, memory, filling, hash })
+    Ok(Scene { name, file, params, render, meshes, warnings, memory, filling, hash })
 }
 
 impl Scene {
@@ -145,7 +155,7 @@ fn check_memory(
 ) -> Result<Memory, SceneError> {
     let memory = Memory::estimate(file, contents);
     let limit = options.memory_limit.unwrap_or(f64::INFINITY).min(isize::MAX as f64);
-    let Contents { triangles, particles } = contents;
+    let Contents { triangles, elastic, particles } = contents;
     if memory.bytes <= limit && particles < MOST_PARTICLES {
         return Ok(memory);
     }
@@ -154,7 +164,9 @@ fn check_memory(
     let fits = |contents: Contents| Memory::estimate(file, contents).bytes <= limit;
     let (key, message) = if !fits(Contents::default()) {
         ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells"))
-    } else if !fits(Contents { particles: 0.0, triangles }) {
+    } else if !fits(Contents { particles: 0.0, triangles: 0.0, elastic }) {
+        ("elastic", format!("the tetrahedra of elastic bodies need {needs}; choose a larger `size` for them"))
+    } else if !fits(Contents { particles: 0.0, ..contents }) {
         let key = if file.obstacle.is_empty() { "body" } else { "obstacle" };
         (key, format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies"))
     } else {
@@ -208,7 +220,7 @@ fn pressure(file: &SceneFile) -> PressureParams {
     let pressure = &file.pressure;
     PressureParams {
         solver: match pressure.solver {
-            SolverName::Multigrid => PressureSolver::Multigrid,
+            SolverName::Multigrid | SolverName::DampingOnly | SolverName::Weak => PressureSolver::Multigrid,
             SolverName::A18P0 => PressureSolver::A18 { corrections: 0 },
             SolverName::A18P1 => PressureSolver::A18 { corrections: 1 },
             SolverName::A18P2 => PressureSolver::A18 { corrections: 2 },
@@ -216,6 +228,13 @@ fn pressure(file: &SceneFile) -> PressureParams {
             SolverName::CgSchur => PressureSolver::CgSchur,
             SolverName::Icpcg => PressureSolver::Icpcg,
             SolverName::Cg => PressureSolver::Cg,
+            SolverName::Zb17Spd => PressureSolver::Zb17Spd,
+            SolverName::Zb17Indefinite => PressureSolver::Zb17Indefinite,
+        },
+        answering: match pressure.solver {
+            SolverName::DampingOnly => Answering::DampingOnly,
+            SolverName::Weak => Answering::Weak,
+            _ => Answering::Strong,
         },
         params: SolveParams {
             tolerance: pressure.tolerance,
@@ -254,7 +273,8 @@ fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, Scene
     }
     let mut palette = file.render.solids.iter().cycle();
     let obstacles = file.obstacle.iter().map(|o| (o.colour, o.look, o.at.len()));
-    let solids = obstacles.chain(file.body.iter().map(|b| (b.colour, None, b.at.len())));
+    let bodies = file.body.iter().map(|b| (b.colour, None, b.at.len()));
+    let solids = obstacles.chain(bodies).chain(file.elastic.iter().map(|e| (e.colour, None, e.at.len())));
     let own = solids.flat_map(|(colour, look, copies)| std::iter::repeat_n((colour, look), copies.max(1)));
     let (colours, looks): (Vec<[f32; 3]>, Vec<SolidLook>) = own
         .zip(&mut palette)

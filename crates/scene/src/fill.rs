@@ -48,6 +48,12 @@ pub fn fill(document: &Document, file: &mut SceneFile, path: &Path) -> Result<()
     for (i, body) in file.body.iter_mut().enumerate() {
         name_entry(document, "body", i, &mut body.name)?;
     }
+    for (i, elastic) in file.elastic.iter_mut().enumerate() {
+        name_entry(document, "elastic", i, &mut elastic.name)?;
+        for hold in elastic.hold.iter_mut().filter(|hold| hold.keyframes.is_empty()) {
+            hold.position.get_or_insert([0.0; 3]);
+        }
+    }
     Ok(())
 }
 
@@ -132,7 +138,7 @@ fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneErro
 /// Entries without a name get their number.
 fn name_entry(document: &Document, kind: &str, i: usize, name: &mut Option<String>) -> Result<(), SceneError> {
     let name = name.get_or_insert_with(|| format!("{kind}-{i}"));
-    if ["obstacle", "body"].contains(&kind) && FLUID_FILES.contains(&name.as_str()) {
+    if ["obstacle", "body", "elastic"].contains(&kind) && FLUID_FILES.contains(&name.as_str()) {
         let message = format!("\"{name}\" is what files of the fluid are called; choose another name");
         return Err(document.error_at(ErrorKind::Scene, &format!("{kind}.{i}.name"), message));
     }

@@ -16,10 +16,16 @@ pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     scene.render = RenderSettings::default();
     scene.obstacle.iter_mut().for_each(|o| (o.colour, o.look) = (None, None));
     scene.body.iter_mut().for_each(|b| b.colour = None);
+    scene.elastic.iter_mut().for_each(|e| e.colour = None);
     for (_, shape) in scene.shapes_mut() {
         if let ShapeEntry::Mesh(file) = shape
             && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)
         {
+            file.path = mesh.hash.to_hex().to_string();
+        }
+    }
+    for file in scene.elastic.iter_mut().filter_map(|e| e.tetrahedra.as_mut()) {
+        if let Some(mesh) = meshes.iter().find(|m| m.path == file.path) {
             file.path = mesh.hash.to_hex().to_string();
         }
     }

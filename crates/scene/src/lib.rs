@@ -15,6 +15,7 @@ mod assets;
 mod bodies;
 mod build;
 mod document;
+mod elastic;
 mod error;
 pub mod file;
 mod fill;
@@ -27,6 +28,7 @@ mod regions;
 mod rigid;
 mod schema;
 mod smoke;
+mod tetrahedra;
 mod water;
 
 pub use assets::MeshAsset;

@@ -1,6 +1,7 @@
 //! How much memory a run needs, told before any of it is allocated.
 
 use crate::file::{SceneFile, TransferName};
+use bathtub_engine::solid::elastic::Elastic;
 use std::fs::read_to_string;
 
 /// Bytes per cell at the peak of a run that writes and draws everything: fields, workspace, pressure hierarchy. Measured
@@ -26,6 +27,13 @@ const BYTES_PER_PARTICLE: f64 = 415.0;
 /// The same where particles carry no velocity gradients.
 const BYTES_PER_PLAIN_PARTICLE: f64 = 210.0;
 
+/// Bytes of a tetrahedron: its shape functions, its share of vertices, stiffness and mass. Measured, like those of the factor, on
+/// cubes of 29,000 and 94,000 tetrahedra.
+const BYTES_PER_TETRAHEDRON: f64 = 1450.0;
+
+/// Bytes of the factor of n vertices' stiffness over n^(4/3), the growth of nested dissection.
+const BYTES_PER_FACTOR: f64 = 1540.0;
+
 /// Code, buffers and threads.
 const FIXED_BYTES: f64 = 20e6;
 
@@ -34,8 +42,21 @@ const FIXED_BYTES: f64 = 20e6;
 pub struct Contents {
     /// Triangles of all solids; curved shapes are divided into triangles of about a cell's size.
     pub triangles: f64,
+    /// Bytes of elastic bodies, their triangles apart.
+    pub elastic: f64,
     /// Particles of water, when they are most.
     pub particles: f64,
+}
+
+impl Contents {
+    /// Count these bodies as well.
+    pub fn add_elastic(&mut self, bodies: &[Elastic]) {
+        for body in bodies {
+            self.triangles += body.rest.surface().triangles.len() as f64;
+            self.elastic += BYTES_PER_TETRAHEDRON * body.rest.tetrahedra.len() as f64
+                + BYTES_PER_FACTOR * (body.rest.vertices.len() as f64).powf(4.0 / 3.0);
+        }
+    }
 }
 
 /// An estimate, good to about 20 %.
@@ -53,7 +74,7 @@ impl Memory {
         let cells: f64 = file.grid.cells.iter().map(|&n| n as f64).product();
         let is_water = file.water.is_some() || !file.liquid.is_empty();
         let mut per_cell = if is_water { BYTES_PER_CELL_OF_WATER } else { BYTES_PER_CELL };
-        if !file.obstacle.is_empty() || !file.body.is_empty() {
+        if !file.obstacle.is_empty() || !file.body.is_empty() || !file.elastic.is_empty() {
             per_cell += BYTES_PER_CELL_OF_SOLIDS;
         }
         if file.smoke.as_ref().is_some_and(|smoke| smoke.confinement > 0.0) {
@@ -61,8 +82,9 @@ impl Memory {
         }
         let carries_gradients = file.water.as_ref().is_none_or(|water| water.transfer == TransferName::Apic);
         let per_particle = if carries_gradients { BYTES_PER_PARTICLE } else { BYTES_PER_PLAIN_PARTICLE };
-        let Contents { triangles, particles } = contents;
-        let bytes = FIXED_BYTES + cells * per_cell + triangles * BYTES_PER_TRIANGLE + particles * per_particle;
+        let Contents { triangles, elastic, particles } = contents;
+        let bytes =
+            FIXED_BYTES + cells * per_cell + triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle;
         Self { contents, bytes }
     }
 

@@ -29,16 +29,14 @@ fn reach(shape: &Shape, n: DVec3) -> f64 {
     }
 }
 
-/// Refuse a body of which no part is in the domain.
+/// Refuse a body, lowest and highest corner given, of which no part is in the domain.
 pub fn check_meets_domain(
     document: &Document,
     key: &str,
     name: &str,
-    shape: &Shape,
-    pose: &Pose,
+    [lo, hi]: [DVec3; 2],
     grid: &Grid,
 ) -> Result<(), SceneError> {
-    let [lo, hi] = bounds(shape, pose);
     if meets_domain(grid, [lo, hi]) {
         return Ok(());
     }

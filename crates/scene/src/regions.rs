@@ -5,11 +5,13 @@ use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
 use crate::file::{Rotation, ShapeEntry};
 use crate::placement::{bounds, check_meets_domain};
-use bathtub_engine::geometry::{Pose, Shape, SignedDistance};
+use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
+use bathtub_engine::solid::elastic::Elastic;
 use bathtub_engine::solid::{Obstacle, RigidBody};
 use glam::DVec3;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Most samples of a region along each axis: a quarter of a million in space, which even meshes answer within a second.
 const MOST_SAMPLES: usize = 64;
@@ -28,9 +30,14 @@ impl Region {
     }
 
     /// Where solids are at the start.
-    pub fn of_solids(obstacles: &[Obstacle], bodies: &[RigidBody]) -> Vec<Self> {
+    pub fn of_solids(obstacles: &[Obstacle], bodies: &[RigidBody], elastic: &[Elastic]) -> Vec<Self> {
         let obstacles = obstacles.iter().map(|o| Self::new(&o.shape, &o.motion.pose(0.0)));
-        obstacles.chain(bodies.iter().map(|b| Self::new(&b.shape, &b.pose))).collect()
+        let bodies = bodies.iter().map(|b| Self::new(&b.shape, &b.pose));
+        let elastic = elastic.iter().map(|e| {
+            let surface = TriMesh { vertices: e.start(), ..e.rest.surface() };
+            Self::new(&Shape::Mesh(Arc::new(surface)), &Pose::IDENTITY)
+        });
+        obstacles.chain(bodies).chain(elastic).collect()
     }
 
     /// Where solids are for good.
@@ -110,7 +117,7 @@ impl Place<'_> {
         let shape = shape(document, self.key, self.shape, meshes)?;
         let rotation = rotation(document, self.key, self.rotation)?;
         let pose = Pose { position: DVec3::from(self.position), rotation };
-        check_meets_domain(document, self.key, self.name, &shape, &pose, grid)?;
+        check_meets_domain(document, self.key, self.name, bounds(&shape, &pose), grid)?;
         Ok((shape, pose))
     }
 }

@@ -45,9 +45,9 @@ pub fn bodies(
         for (name, offset) in copies(&entry.name, &entry.at) {
             take_name(document, &key, &name, names)?;
             let pose = Pose { position: DVec3::from(entry.position) + offset, rotation };
-            check_meets_domain(document, &key, &name, &shape, &pose, grid)?;
+            check_meets_domain(document, &key, &name, bounds(&shape, &pose), grid)?;
             let (shape, pose) = slice(document, &key, &name, &shape, pose, grid)?;
-            warnings.extend(too_thin(&key, &name, &shape, &pose, grid));
+            warnings.extend(too_thin(&key, &name, bounds(&shape, &pose), grid));
             let (friction, restitution) = (entry.friction, entry.restitution);
             bodies.push(RigidBody { name, shape, mass, interface, pose, velocity, spin, friction, restitution });
         }
@@ -70,7 +70,7 @@ fn mass(document: &Document, key: &str, entry: &BodyEntry) -> Result<Mass, Scene
 }
 
 /// In the plane bodies turn about the axis across it only.
-fn check_spin(document: &Document, key: &str, spin: DVec3, grid: &Grid) -> Result<(), SceneError> {
+pub fn check_spin(document: &Document, key: &str, spin: DVec3, grid: &Grid) -> Result<(), SceneError> {
     let flat = |axis: Axis| grid.is_flat(axis);
     let turns = |axis: Axis| !axis.others().into_iter().any(flat);
     match Axis::ALL.into_iter().find(|&axis| !turns(axis) && spin[axis.index()].abs() > ALIGNED * spin.length()) {
@@ -83,7 +83,7 @@ fn check_spin(document: &Document, key: &str, spin: DVec3, grid: &Grid) -> Resul
 }
 
 /// In a flat scene, the slice of a prism that lies in the plane, so that its mass is that of what the fluid meets.
-fn slice(
+pub fn slice(
     document: &Document,
     key: &str,
     name: &str,
@@ -129,6 +129,8 @@ pub fn joints(document: &Document, file: &SceneFile, bodies: &[RigidBody]) -> Re
         found.ok_or_else(|| {
             let message = if file.obstacle.iter().any(|o| o.name.as_deref() == Some(name)) {
                 format!("\"{name}\" is an obstacle, and joints hold bodies; leave `other` out to tie to the world")
+            } else if file.elastic.iter().any(|e| copies(&e.name, &e.at).iter().any(|(copy, _)| copy == name)) {
+                format!("\"{name}\" is elastic, and joints hold rigid bodies; give it a `hold` instead")
             } else {
                 let names: Vec<&str> = bodies.iter().map(|body| body.name.as_str()).take(8).collect();
                 format!("no body is called \"{name}\"{}", suggest(name, &names, "of"))

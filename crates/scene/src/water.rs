@@ -13,6 +13,7 @@ use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::fluid::water::{self as engine, Bubbles, Drain, Liquid, Transfer, WaterParams, WaterSource};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
+use bathtub_engine::solid::elastic::Elastic;
 use bathtub_engine::solid::{Obstacle, RigidBody};
 use glam::DVec3;
 
@@ -38,6 +39,8 @@ pub struct Setting<'a> {
     pub obstacles: &'a [Obstacle],
     /// Those that are free to move.
     pub bodies: &'a [RigidBody],
+    /// Those that are elastic.
+    pub elastic: &'a [Elastic],
 }
 
 /// Particles along each axis that is not flat, unless the scene says otherwise.
@@ -95,7 +98,7 @@ fn liquids(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Liquid>, SceneError> {
     check_unique(document, "liquid", file.liquid.iter().map(|l| &l.name))?;
-    let solids = Region::of_solids(setting.obstacles, setting.bodies);
+    let solids = Region::of_solids(setting.obstacles, setting.bodies, setting.elastic);
     let mut liquids = Vec::new();
     for (i, entry) in file.liquid.iter().enumerate() {
         let (key, grid) = (format!("liquid.{i}"), setting.grid);
@@ -268,8 +271,8 @@ fn check_filling(
     setting: &Setting,
     warnings: &mut Vec<String>,
 ) -> Result<Filling, SceneError> {
-    let Setting { grid, walls, obstacles, bodies } = *setting;
-    let solids = Region::of_solids(obstacles, bodies);
+    let Setting { grid, walls, obstacles, bodies, elastic } = *setting;
+    let solids = Region::of_solids(obstacles, bodies, elastic);
     let liquids: Vec<Body> = params.initial.iter().map(Body::new).collect();
     let bubbles: Vec<Region> = params.air.iter().map(|(shape, pose)| Region::new(shape, pose)).collect();
     let samples = Samples::new(grid, 1, [grid.origin, grid.upper()]);

@@ -118,7 +118,7 @@ impl System {
             velocity: rigids.velocity(&state, body),
             is_there: true,
         };
-        let immersed = Immersed::new(&[], &params.bodies, place, &grid, 1.0, false);
+        let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, params.walls);
         let velocity = FaceField::new(&grid, 0.0);
         let arriving = Arriving { rho: 1.0, velocity: &velocity, liquid: None };
@@ -157,8 +157,9 @@ impl System {
         // Written to, so that the system has handed out its pages before the clock starts.
         let mut pressure = vec![1.0; self.rhs.len()];
         pressure.fill(0.0);
+        let terms = self.terms.clone();
         let started = Instant::now();
-        solve.build(solver, &self.faces, &self.extra, self.terms.clone())?;
+        solve.build(solver, &self.faces, &self.extra, terms)?;
         let setup = started.elapsed().as_secs_f64();
         let started = Instant::now();
         let info = solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params)?;

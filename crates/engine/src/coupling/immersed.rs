@@ -1,11 +1,13 @@
 //! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
 
+use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
-use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
+use crate::geometry::{Band, Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, cut};
 use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
+use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::Interface;
 use crate::solid::{Motion, Obstacle, RigidBody};
 use glam::DVec3;
@@ -32,6 +34,12 @@ const SKIN_BAND: f64 = 2.0;
 
 /// Nearer than this, in cells, particles ask the mesh itself.
 const SKIN_TRUST: f64 = 0.3;
+
+/// Distances from elastic bodies are exact up to this many cells.
+const BAND_OF_ELASTIC: f64 = 3.0;
+
+/// The same as [`SKIN_TRUST`] for elastic bodies, whose samples are a cell apart.
+const SKIN_TRUST_OF_ELASTIC: f64 = 1.0;
 
 /// Half the distance, in cells, over which the direction of a surface is measured.
 const SLOPE: f64 = 0.05;
@@ -71,6 +79,17 @@ pub(super) struct Body {
     cut: BodyCut,
     /// Of a body that meets the fluid at faces.
     voxels: Option<Voxels>,
+    /// Of a body that changes its shape.
+    deforming: Option<Deforming>,
+}
+
+/// What there is to know of a surface that changes its shape, besides where it is.
+struct Deforming {
+    /// The surface around the body's position at the start of the step, and now.
+    before: Band,
+    now: Band,
+    /// Of the vertices, m/s.
+    velocities: Vec<DVec3>,
 }
 
 /// What moves a solid.
@@ -79,6 +98,8 @@ pub(super) enum Drive {
     Scripted(Motion),
     /// Forces: the free body of this number.
     Free(usize),
+    /// Forces, which change its shape as well: the elastic body of this number.
+    Elastic(usize),
 }
 
 /// Where a free body is and how it moves.
@@ -96,6 +117,18 @@ pub struct Place {
 enum Distance {
     Exact(SignedDistance),
     Sampled(SampledDistance),
+    /// Of a body that changes its shape: what it knows of its surface.
+    Band,
+}
+
+/// A surface near a point.
+pub(super) struct Near {
+    /// What is there.
+    pub side: Side,
+    /// How far it is, m; negative inside.
+    pub distance: f64,
+    /// From there to the point.
+    pub normal: DVec3,
 }
 
 /// A body and the impulse that pressure gave it over a step.
@@ -103,7 +136,7 @@ enum Distance {
 pub struct BodyImpulse {
     /// Name in the scene.
     pub name: String,
-    /// `static`, `scripted` or `free`.
+    /// `static`, `scripted`, `free` or `elastic`.
     pub kind: &'static str,
     /// Where it is at the end of the step.
     pub pose: Pose,
@@ -115,15 +148,17 @@ pub struct BodyImpulse {
     pub impulse: DVec3,
     /// About the body's position, of a free one its centre of mass, N m s.
     pub torque_impulse: DVec3,
+    /// Of an elastic body: kinetic and elastic, J.
+    pub energy: Option<[f64; 2]>,
 }
 
 impl Immersed {
     /// The solids at t = 0, scripted ones with the velocity of a first step of `first_dt` (s), free ones as `place` says;
     /// `with_particles` if they will have to keep particles out.
     pub fn new(
-        obstacles: &[Obstacle],
-        free: &[RigidBody],
+        (obstacles, free): (&[Obstacle], &[RigidBody]),
         place: impl Fn(usize) -> Place,
+        elastic: &[(String, ElasticBody)],
         grid: &Grid,
         first_dt: f64,
         with_particles: bool,
@@ -169,24 +204,37 @@ impl Immersed {
                 velocity,
                 is_there,
                 drive,
+                deforming: None,
             }
         });
-        Self { bodies: bodies.collect() }
+        let elastic = elastic.iter().enumerate().map(|(n, (name, body))| Body::elastic(n, name, body, grid));
+        Self { bodies: bodies.chain(elastic).collect() }
     }
 
-    /// Free bodies are there now and move so.
-    pub fn place(&mut self, place: impl Fn(usize) -> Place) {
+    /// Free and elastic bodies are there now and move so.
+    pub fn place(&mut self, place: impl Fn(usize) -> Place, elastic: &[(String, ElasticBody)]) {
         for body in &mut self.bodies {
-            if let Drive::Free(n) = body.drive {
-                let Place { pose, velocity, is_there } = place(n);
-                (body.pose, body.velocity, body.is_there) = (pose, velocity, is_there);
+            match body.drive {
+                Drive::Scripted(_) => {}
+                Drive::Free(n) => {
+                    let Place { pose, velocity, is_there } = place(n);
+                    (body.pose, body.velocity, body.is_there) = (pose, velocity, is_there);
+                }
+                Drive::Elastic(n) => body.take_shape(&elastic[n].1),
             }
         }
     }
 
     /// Move everything over the step from `time` to `time + dt`, free bodies to where `place` says; whether anything is on
     /// the move.
-    pub fn advance(&mut self, grid: &Grid, time: f64, dt: f64, place: impl Fn(usize) -> Place) -> bool {
+    pub fn advance(
+        &mut self,
+        grid: &Grid,
+        time: f64,
+        dt: f64,
+        place: impl Fn(usize) -> Place,
+        elastic: &[(String, ElasticBody)],
+    ) -> bool {
         let mut moved = false;
         for body in self.bodies.iter_mut().filter(|body| !body.drive.is_static()) {
             body.is_there = match &body.drive {
@@ -202,6 +250,14 @@ impl Immersed {
                     body.previous = body.pose;
                     (body.pose, body.velocity) = (pose, velocity);
                     is_there
+                }
+                Drive::Elastic(n) => {
+                    body.previous = body.pose;
+                    if let Some(Deforming { before, now, .. }) = &mut body.deforming {
+                        std::mem::swap(before, now);
+                    }
+                    body.take_shape(&elastic[*n].1);
+                    true
                 }
             };
             body.cut = if body.is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
@@ -221,9 +277,12 @@ impl Immersed {
             let velocity = match &body.drive {
                 Drive::Scripted(motion) if motion.is_static() => return 0.0,
                 Drive::Scripted(motion) => motion.velocity(time, dt),
-                Drive::Free(_) => body.velocity,
+                Drive::Free(_) | Drive::Elastic(_) => body.velocity,
             };
-            velocity.linear.length() + velocity.angular.length() * body.radius
+            match &body.deforming {
+                Some(deforming) => deforming.velocities.iter().map(|v| v.length()).fold(0.0, f64::max),
+                None => velocity.linear.length() + velocity.angular.length() * body.radius,
+            }
         };
         let there = self.bodies.iter().filter(|body| body.is_there);
         there.map(|body| (speed(body), &body.name[..])).max_by(|a, b| a.0.total_cmp(&b.0))
@@ -233,8 +292,74 @@ impl Immersed {
     pub(super) fn free(&self) -> impl Iterator<Item = (usize, &Body)> {
         self.bodies.iter().filter_map(|body| match body.drive {
             Drive::Free(n) => Some((n, body)),
-            Drive::Scripted(_) => None,
+            Drive::Scripted(_) | Drive::Elastic(_) => None,
         })
+    }
+
+    /// Where the surface of an elastic body is cut.
+    pub fn elastic_polygons(&self, body: usize) -> &[CutPolygon] {
+        self.elastic(body).map_or(&[], |solid| solid.polygons())
+    }
+
+    /// The point of the surface of an elastic body that is nearest to one in the world, if it is near at all.
+    pub fn nearest_on(&self, body: usize, at: DVec3) -> Option<Nearest> {
+        let solid = self.elastic(body)?;
+        solid.deforming.as_ref()?.now.nearest(solid.pose.invert(at))
+    }
+
+    /// How the surface of an elastic body moves at the point that is nearest to one in the world, m/s.
+    pub fn elastic_velocity(&self, body: usize, at: DVec3) -> DVec3 {
+        let Some(deforming) = self.elastic(body).and_then(|solid| solid.deforming.as_ref()) else { return DVec3::ZERO };
+        let Some(Nearest { triangle, weights, .. }) = self.nearest_on(body, at) else { return DVec3::ZERO };
+        let corners = deforming.now.surface().triangles[triangle as usize];
+        corners.iter().zip(weights).map(|(&v, weight)| weight * deforming.velocities[v as usize]).sum()
+    }
+
+    /// The surfaces near a point of elastic body `own`, those of all other solids: within `reach`, m.
+    pub(super) fn near(&self, dx: f64, own: usize, at: DVec3, reach: f64) -> Vec<Near> {
+        let of_body = |body: &Body| {
+            let local = body.pose.invert(at);
+            if !body.is_there || local.length() > body.radius + reach {
+                return None;
+            }
+            let distance = body.skin_distance(dx, local);
+            let normal = || body.pose.rotation * body.outwards(local, dx);
+            let side = match body.drive {
+                _ if distance >= reach => return None,
+                Drive::Elastic(n) if n == own => return None,
+                Drive::Scripted(_) => Side::Given { velocity: body.velocity.at(at) },
+                Drive::Free(body) => Side::Rigid { body, at },
+                Drive::Elastic(n) => {
+                    let Nearest { triangle, weights, .. } = self.nearest_on(n, at)?;
+                    let triangle = body.surface.triangles[triangle as usize];
+                    Side::Elastic { body: n, corners: std::array::from_fn(|c| (triangle[c], weights[c])) }
+                }
+            };
+            Some(Near { side, distance, normal: normal() })
+        };
+        self.bodies.iter().filter_map(of_body).collect()
+    }
+
+    /// Corners of rigid bodies that may be within `reach`, m, of elastic body `n`, with the numbers of their bodies.
+    pub(super) fn rigid_corners(&self, n: usize, reach: f64) -> Vec<(usize, DVec3)> {
+        let Some(elastic) = self.elastic(n) else { return Vec::new() };
+        let centre = elastic.pose.position;
+        let near = |at: &DVec3| at.distance(centre) < elastic.radius + reach;
+        let of_body = |(n, body): (usize, &Body)| {
+            let is_near = body.pose.position.distance(centre) < elastic.radius + body.radius + reach;
+            let corners = body.surface.vertices.iter().take(if is_near { usize::MAX } else { 0 });
+            corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
+        };
+        self.free().filter(|(_, body)| body.is_there).flat_map(of_body).collect()
+    }
+
+    fn elastic(&self, body: usize) -> Option<&Body> {
+        self.bodies.iter().find(|solid| matches!(solid.drive, Drive::Elastic(n) if n == body))
+    }
+
+    /// The number under which the fluid knows an elastic body: those of free ones come first.
+    pub fn elastic_name(&self, body: usize) -> u32 {
+        (self.free().count() + body) as u32
     }
 
     /// How a free body that moves with `velocity` moves as the fluid sees it: along a ball fluid slips, however that spins.
@@ -281,14 +406,18 @@ impl Immersed {
         to
     }
 
-    /// Surfaces in world space with their names.
+    /// Surfaces in world space with their names; of elastic bodies without the vertices inside.
     pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
         let place = |body: &Body| {
             let pose = match &body.drive {
                 Drive::Scripted(motion) => motion.pose(time),
-                Drive::Free(_) => body.pose,
+                Drive::Free(_) | Drive::Elastic(_) => body.pose,
             };
-            (body.name.clone(), body.surface.posed(&pose))
+            let mut surface = body.surface.posed(&pose);
+            if body.deforming.is_some() {
+                surface.drop_unused_vertices();
+            }
+            (body.name.clone(), surface)
         };
         self.bodies.iter().map(place).collect()
     }
@@ -305,7 +434,7 @@ impl Immersed {
             match (&body.voxels, &body.drive) {
                 (Some(_), _) => cells.add_volume(&body.cut),
                 (None, Drive::Scripted(_)) => cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid)),
-                (None, Drive::Free(_)) => cells.add(&body.cut, |_| DVec3::ZERO),
+                (None, Drive::Free(_) | Drive::Elastic(_)) => cells.add(&body.cut, |_| DVec3::ZERO),
             }
             body.shorten(grid, &mut distance);
         }
@@ -313,8 +442,12 @@ impl Immersed {
         let nearest = |p: DVec3| {
             let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
             let Some(body) = self.bodies.iter().min_by(by_distance) else { return (DVec3::ZERO, None) };
-            let free = if let Drive::Free(n) = body.drive { Some(n as u32) } else { None };
-            (body.velocity.at(p), free)
+            let name = match body.drive {
+                Drive::Scripted(_) => None,
+                Drive::Free(n) => Some(n as u32),
+                Drive::Elastic(n) => Some(self.elastic_name(n)),
+            };
+            (body.velocity.at(p), name)
         };
         Boundary::new(grid, walls, Some(Solids { cells, distance, constrained }), nearest)
     }
@@ -364,6 +497,7 @@ impl Immersed {
             let (kind, centre) = match &body.drive {
                 Drive::Scripted(motion) => (if motion.is_static() { "static" } else { "scripted" }, body.pose.position),
                 Drive::Free(_) => ("free", body.velocity.centre),
+                Drive::Elastic(_) => ("elastic", body.velocity.centre),
             };
             for polygon in body.polygons() {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
@@ -378,6 +512,7 @@ impl Immersed {
                 volume: body.volume,
                 impulse,
                 torque_impulse,
+                energy: None,
             }
         };
         self.bodies.iter().map(of_body).collect()
@@ -391,7 +526,7 @@ impl Drive {
 
     /// What a body cuts out of the grid.
     fn cut(&self, grid: &Grid, surface: &TriMesh, mut pose: Pose) -> BodyCut {
-        if let Self::Free(_) = self {
+        if !matches!(self, Self::Scripted(_)) {
             for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
                 pose.position += ASIDE * grid.dx * axis.unit();
             }
@@ -401,6 +536,63 @@ impl Drive {
 }
 
 impl Body {
+    /// An elastic body, in the frame of its centre.
+    fn elastic(n: usize, name: &str, body: &ElasticBody, grid: &Grid) -> Self {
+        let band = Band::new(body.surface(), grid.dx, BAND_OF_ELASTIC * grid.dx);
+        let velocities = body.velocities().to_vec();
+        let mut new = Self {
+            name: name.to_owned(),
+            drive: Drive::Elastic(n),
+            surface: body.surface().clone(),
+            distance: Distance::Band,
+            skin: None,
+            radius: 0.0,
+            volume: 0.0,
+            previous: Pose::IDENTITY,
+            pose: Pose::IDENTITY,
+            velocity: RigidVelocity::REST,
+            is_there: true,
+            is_ball: false,
+            cut: BodyCut::default(),
+            voxels: None,
+            deforming: Some(Deforming { before: band.clone(), now: band, velocities }),
+        };
+        new.take_shape(body);
+        new.previous = new.pose;
+        if let Some(Deforming { before, now, .. }) = &mut new.deforming {
+            before.clone_from(now);
+        }
+        new.cut = new.drive.cut(grid, &new.surface, new.pose);
+        new
+    }
+
+    /// Be where the elastic body is, and move so.
+    fn take_shape(&mut self, body: &ElasticBody) {
+        let centre = body.centre();
+        self.pose = Pose { position: centre, ..Pose::IDENTITY };
+        self.velocity = body.rigid_velocity();
+        self.volume = body.volume();
+        self.surface.vertices.iter_mut().zip(body.positions()).for_each(|(own, x)| *own = *x - centre);
+        self.radius = self.surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max);
+        if let Some(Deforming { now, velocities, .. }) = &mut self.deforming {
+            // Velocities change without the shape, at the end of a step.
+            if now.surface().vertices != self.surface.vertices {
+                now.update(&self.surface.vertices);
+            }
+            velocities.copy_from_slice(body.velocities());
+        }
+    }
+
+    /// A point of the body's frame at the start of the step, taken along as the surface nearest to it moves.
+    fn carried(&self, at: DVec3) -> DVec3 {
+        let Some(Deforming { before, now, .. }) = &self.deforming else { return at };
+        let world = |local: DVec3| self.pose.invert(self.previous.apply(local));
+        let Some(Nearest { triangle, weights, .. }) = before.nearest(at) else { return world(at) };
+        let corners = before.surface().triangles[triangle as usize].map(|v| v as usize);
+        let way = |v: usize| now.surface().vertices[v] - world(before.surface().vertices[v]);
+        world(at) + corners.iter().zip(weights).map(|(&v, weight)| weight * way(v)).sum::<DVec3>()
+    }
+
     /// Where pressure meets the surface in cut cells.
     pub(super) fn polygons(&self) -> &[CutPolygon] {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
@@ -421,6 +613,7 @@ impl Body {
         match &self.distance {
             Distance::Exact(distance) => distance.at(local),
             Distance::Sampled(distance) => distance.at(local),
+            Distance::Band => self.deforming.as_ref().map_or(f64::INFINITY, |deforming| deforming.now.at(local)),
         }
     }
 
@@ -433,13 +626,17 @@ impl Body {
             }
             (None, Distance::Exact(distance)) => distance.at(local),
             (None, Distance::Sampled(distance)) => distance.at(local),
+            (None, Distance::Band) => self.deforming.as_ref().map_or(f64::INFINITY, |Deforming { now, .. }| {
+                let near = now.sampled(local);
+                if near.abs() > SKIN_TRUST_OF_ELASTIC * dx { near } else { now.at(local) }
+            }),
         }
     }
 
     /// See [`Immersed::keep_out`]. The path is followed in the body's own frame, where the body rests.
     fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
         let gap = GAP * dx;
-        let (mut at, mut end) = (self.previous.invert(from), self.pose.invert(to));
+        let (mut at, mut end) = (self.carried(self.previous.invert(from)), self.pose.invert(to));
         // Free balls around both ends that touch each other: nothing is in between.
         let (way, clear) = (at.distance(end), self.skin_distance(dx, end));
         if clear > gap && (clear > way || clear + self.skin_distance(dx, at) > way) {

@@ -1,4 +1,6 @@
 //! Where fluids and solids meet; the only modules that know both.
 
+pub mod contact;
+pub mod elastic;
 pub mod immersed;
 pub mod rigid;

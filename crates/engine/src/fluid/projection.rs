@@ -116,7 +116,7 @@ impl Projection {
 
     /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1), and their constraints.
     pub fn set_bodies(&mut self, bodies: SolidTerms) {
-        self.is_stale |= bodies != self.bodies;
+        self.is_stale |= !(bodies.is_empty() && self.bodies.is_empty());
         self.bodies = bodies;
     }
 
@@ -284,9 +284,9 @@ impl Projection {
             if !self.pockets.is_empty() {
                 let nodes: BTreeMap<u32, u32> =
                     self.pockets.iter().flat_map(|cells| cells.iter().map(|&cell| (cell, cells[0]))).collect();
-                for part in [&mut bodies.cut, &mut bodies.faces] {
-                    part.fold(|cell| nodes.get(&(cell as u32)).map(|&node| node as usize));
-                }
+                let onto = |cell: usize| nodes.get(&(cell as u32)).map(|&node| node as usize);
+                [&mut bodies.cut, &mut bodies.faces].into_iter().for_each(|part| part.fold(onto));
+                bodies.yielding.iter_mut().for_each(|body| body.fold(onto));
             }
             self.solve.build(self.solver, &self.coefficients, &self.dirichlet, bodies)?;
             self.is_stale = false;

@@ -298,26 +298,12 @@ fn merge_near(mesh: &TriMesh, tolerance: f64) -> Vec<u32> {
     owners
 }
 
-/// Keep only vertices of triangles, in their order.
+/// Keep only vertices of triangles, and tell.
 fn drop_unused(mesh: &mut TriMesh, warnings: &mut Vec<MeshWarning>) {
-    let mut used = vec![false; mesh.vertices.len()];
-    mesh.triangles.iter().flatten().for_each(|&v| used[v as usize] = true);
-    let count = used.iter().filter(|&&u| !u).count();
-    if count == 0 {
-        return;
+    let count = mesh.drop_unused_vertices();
+    if count > 0 {
+        warnings.push(MeshWarning::Unused { count });
     }
-    warnings.push(MeshWarning::Unused { count });
-    let mut next = 0;
-    let new: Vec<u32> = used
-        .iter()
-        .map(|&u| {
-            next += u as u32;
-            next.wrapping_sub(1)
-        })
-        .collect();
-    mesh.triangles.iter_mut().flatten().for_each(|v| *v = new[*v as usize]);
-    let mut keep = used.iter();
-    mesh.vertices.retain(|_| *keep.next().unwrap_or(&false));
 }
 
 /// Area below rounding error.

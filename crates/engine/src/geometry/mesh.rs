@@ -114,6 +114,25 @@ impl TriMesh {
         [1.0 - u - v, u, v]
     }
 
+    /// Keep only vertices of triangles, in their order; returns how many were dropped.
+    pub fn drop_unused_vertices(&mut self) -> usize {
+        let mut used = vec![false; self.vertices.len()];
+        self.triangles.iter().flatten().for_each(|&v| used[v as usize] = true);
+        let dropped = used.iter().filter(|&&u| !u).count();
+        if dropped > 0 {
+            let mut kept = 0;
+            let number = |&is_used: &bool| {
+                kept += is_used as u32;
+                kept.wrapping_sub(1)
+            };
+            let new: Vec<u32> = used.iter().map(number).collect();
+            self.triangles.iter_mut().flatten().for_each(|v| *v = new[*v as usize]);
+            let mut keep = used.iter();
+            self.vertices.retain(|_| *keep.next().unwrap_or(&false));
+        }
+        dropped
+    }
+
     /// Turn the surface inside out.
     pub fn flip(&mut self) {
         for triangle in &mut self.triangles {
@@ -145,7 +164,7 @@ impl Bounds {
     }
 }
 
-fn outer(v: DVec3) -> DMat3 {
+pub(super) fn outer(v: DVec3) -> DMat3 {
     DMat3::from_cols(v * v.x, v * v.y, v * v.z)
 }
 

@@ -1,5 +1,6 @@
-//! Surfaces: triangle meshes, primitive shapes, poses, signed distances.
+//! Surfaces and solids: triangle and tetrahedral meshes, primitive shapes, poses, signed distances.
 
+mod band;
 mod check;
 mod distance;
 mod formats;
@@ -8,12 +9,14 @@ mod shape;
 mod tessellate;
 mod tetrahedra;
 
+pub(crate) use band::closest;
+pub use band::{Band, Nearest};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;
 pub use mesh::{Bounds, MassProperties, TriMesh};
 pub use shape::Shape;
-pub use tetrahedra::TetMesh;
+pub use tetrahedra::{Quality, StuffingError, TetError, TetFormat, TetMesh, TetWarning};
 
 use glam::{DQuat, DVec3};
 use serde::{Deserialize, Serialize};

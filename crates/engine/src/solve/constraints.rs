@@ -18,6 +18,7 @@ use super::laplacian::{Laplacian, dot};
 use super::low_rank::{Coupled, LowRank};
 use super::multigrid::Multigrid;
 use super::real::Real;
+use super::yielding::Yielding;
 use super::{IncompleteCholesky, SolveError};
 use crate::grid::{Axis, CellField, FaceField, unravel};
 
@@ -33,7 +34,7 @@ pub struct ConstrainedFace {
 }
 
 /// What solids add to the pressure operator.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct SolidTerms {
     /// C of the bodies in cut cells.
     pub cut: LowRank,
@@ -43,9 +44,23 @@ pub struct SolidTerms {
     pub constrained: Vec<ConstrainedFace>,
     /// K of these bodies, rows by the number of the face.
     pub response: LowRank,
+    /// Bodies of many freedoms.
+    pub yielding: Vec<Yielding>,
 }
 
 impl SolidTerms {
+    /// Whether there are no bodies.
+    pub fn is_empty(&self) -> bool {
+        self.cut.blocks.is_empty() && self.faces.blocks.is_empty() && self.yielding.is_empty()
+    }
+
+    /// C of all bodies, which are not there any more.
+    pub(super) fn take_low_rank(&mut self) -> LowRank {
+        let mut blocks = std::mem::take(&mut self.cut.blocks);
+        blocks.append(&mut self.faces.blocks);
+        LowRank { blocks }
+    }
+
     /// C of all bodies.
     pub fn low_rank(&self) -> LowRank {
         LowRank { blocks: self.cut.blocks.iter().chain(&self.faces.blocks).cloned().collect() }
@@ -145,10 +160,15 @@ pub(super) struct FullSystem<'a> {
 }
 
 impl<'a> FullSystem<'a> {
-    /// `laplacian` is A11, `cut` the bodies that have no constraints.
-    pub fn new(laplacian: &'a mut Laplacian, cut: &'a LowRank, constraints: &'a mut Constraints) -> Self {
+    /// `laplacian` is A11, `cut` and `yielding` the bodies that have no constraints.
+    pub fn new(
+        laplacian: &'a mut Laplacian,
+        (cut, yielding): (&'a LowRank, &'a [Yielding]),
+        constraints: &'a mut Constraints,
+    ) -> Self {
         let cells = laplacian.len();
-        Self { fluid: Coupled::new(laplacian, cut), constraints, cells, product: Vec::new() }
+        let fluid = Coupled::new(laplacian, cut).with_yielding(yielding);
+        Self { fluid, constraints, cells, product: Vec::new() }
     }
 
     /// `product` ← A21 p + A22 λ.

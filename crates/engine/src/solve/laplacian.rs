@@ -189,7 +189,7 @@ impl Laplacian {
             let (own, below, terms) = (&own[s..e], &below[s..e], &mut terms[s..e]);
             match span.kind {
                 Kind::Uniform(u) => uniform_energy(&u, own, before, below, terms),
-                Kind::Packed(_) => packed_energy(&packed(plane, span), own, before, below, terms),
+                Kind::Packed(_) => packed_energy([0, 2, 6].map(|f| slice(plane, span, f)), own, before, below, terms),
             }
         }
         sum(terms)
@@ -207,7 +207,7 @@ impl Laplacian {
                     }
                 }
                 Kind::Packed(_) => {
-                    for (((t, p), q), a) in terms.iter_mut().zip(own).zip(below).zip(packed(plane, span)[4]) {
+                    for (((t, p), q), a) in terms.iter_mut().zip(own).zip(below).zip(slice(plane, span, 4)) {
                         *t = -2.0 * a * p * q;
                     }
                 }
@@ -351,9 +351,15 @@ fn larger(a: f64, b: f64) -> f64 {
 
 /// The slices of a packed span.
 pub(super) fn packed<'a>(plane: &'a Plane<Uniform, f64>, span: &Span<Uniform>) -> [&'a [f64]; PACK] {
+    std::array::from_fn(|f| slice(plane, span, f))
+}
+
+/// One of the slices of a packed span.
+#[inline(always)]
+fn slice<'a>(plane: &'a Plane<Uniform, f64>, span: &Span<Uniform>, f: usize) -> &'a [f64] {
     let Kind::Packed(offset) = span.kind else { unreachable!("a uniform span has no slices") };
     let n = (span.end - span.start) as usize;
-    std::array::from_fn(|f| &plane.packed[offset + f * n..][..n])
+    &plane.packed[offset + f * n..][..n]
 }
 
 fn mask_row(plane: &Plane<Uniform, f64>, j: usize, v: &mut [f64]) {
@@ -363,7 +369,7 @@ fn mask_row(plane: &Plane<Uniform, f64>, j: usize, v: &mut [f64]) {
             Kind::Uniform(u) if u.is_void() => v.fill(0.0),
             Kind::Uniform(_) => {}
             Kind::Packed(_) => {
-                for (v, d) in v.iter_mut().zip(packed(plane, span)[6]) {
+                for (v, d) in v.iter_mut().zip(slice(plane, span, 6)) {
                     *v = if *d > 0.0 { *v } else { 0.0 };
                 }
             }
@@ -423,12 +429,13 @@ fn uniform_energy(u: &Uniform, own: &[f64], before: f64, below: &[f64], terms: &
     terms[n - 1] = own[n - 1] * (last * own[n - 1] - x * own[n - 2] - y * below[n - 1]);
 }
 
-fn packed_energy(c: &[&[f64]; PACK], own: &[f64], before: f64, below: &[f64], terms: &mut [f64]) {
+/// `c` are the faces x− and y−, and the diagonal.
+fn packed_energy(c: [&[f64]; 3], own: &[f64], before: f64, below: &[f64], terms: &mut [f64]) {
     let n = terms.len();
-    let (c, own, below) = (c.map(|c| &c[..n]), &own[..n], &below[..n]);
-    terms[0] = own[0] * (c[6][0] * own[0] - 2.0 * (c[0][0] * before + c[2][0] * below[0]));
+    let ([x, y, diagonal], own, below) = (c.map(|c| &c[..n]), &own[..n], &below[..n]);
+    terms[0] = own[0] * (diagonal[0] * own[0] - 2.0 * (x[0] * before + y[0] * below[0]));
     for i in 1..n {
-        terms[i] = own[i] * (c[6][i] * own[i] - 2.0 * (c[0][i] * own[i - 1] + c[2][i] * below[i]));
+        terms[i] = own[i] * (diagonal[i] * own[i] - 2.0 * (x[i] * own[i - 1] + y[i] * below[i]));
     }
 }
 

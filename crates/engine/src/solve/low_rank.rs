@@ -14,6 +14,7 @@ use super::dense::Cholesky;
 use super::laplacian::{Laplacian, dot};
 use super::pockets::Pocket;
 use super::real::Real;
+use super::yielding::{Answer, Yielding};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -291,31 +292,39 @@ impl<'a> Easing<'a> {
     }
 }
 
-/// Σ = L + C Cᵀ as an operator, with pockets of air as further unknowns.
+/// Σ = L + C Cᵀ + ρ dx³ B A⁻¹ Bᵀ as an operator, with pockets of air as further unknowns.
 pub struct Coupled<'a> {
     laplacian: &'a mut Laplacian,
     low_rank: &'a LowRank,
+    yielding: &'a [Yielding],
     pockets: &'a [Pocket],
     /// Cᵀ p of the last direction.
     gathered: Vec<f64>,
+    /// What yielding bodies do about it.
+    answer: Answer,
 }
 
 impl<'a> Coupled<'a> {
     /// `low_rank` has no rows where `laplacian` has no unknowns.
     pub fn new(laplacian: &'a mut Laplacian, low_rank: &'a LowRank) -> Self {
-        Self::with_pockets(laplacian, low_rank, &[])
+        Self { laplacian, low_rank, yielding: &[], pockets: &[], gathered: Vec::new(), answer: Answer::default() }
     }
 
-    /// `laplacian` has the ties to the pockets on its diagonal.
-    pub fn with_pockets(laplacian: &'a mut Laplacian, low_rank: &'a LowRank, pockets: &'a [Pocket]) -> Self {
-        Self { laplacian, low_rank, pockets, gathered: Vec::new() }
+    /// The same with pockets of air; `laplacian` has the ties to them on its diagonal.
+    pub fn with_pockets(self, pockets: &'a [Pocket]) -> Self {
+        Self { pockets, ..self }
+    }
+
+    /// The same with bodies of many freedoms, which have no rows where `laplacian` has no unknowns.
+    pub fn with_yielding(self, yielding: &'a [Yielding]) -> Self {
+        Self { yielding, ..self }
     }
 }
 
 impl Operator for Coupled<'_> {
     fn residual(&mut self, b: &[f64], x: &[f64], r: &mut [f64]) -> f64 {
         let rr = self.laplacian.residual(b, x, r);
-        if self.low_rank.blocks.is_empty() && self.pockets.is_empty() {
+        if self.low_rank.blocks.is_empty() && self.yielding.is_empty() && self.pockets.is_empty() {
             return rr;
         }
         for pocket in self.pockets {
@@ -325,12 +334,15 @@ impl Operator for Coupled<'_> {
         self.low_rank.gather(x, &mut self.gathered);
         self.gathered.iter_mut().for_each(|g| *g = -*g);
         self.low_rank.scatter(&self.gathered, r);
+        self.answer.find(self.yielding, x);
+        self.answer.add(self.yielding, -1.0, r);
         dot(r, r)
     }
 
     fn direct<Z: Real>(&mut self, z: &[Z], beta: f64, p: &mut [f64]) -> f64 {
         let mut curvature = self.laplacian.direct(z, beta, p);
         curvature += self.pockets.iter().map(|pocket| pocket.energy(p)).sum::<f64>();
+        curvature += self.answer.find(self.yielding, p);
         self.low_rank.gather(p, &mut self.gathered);
         curvature + self.gathered.iter().map(|g| g * g).sum::<f64>()
     }
@@ -338,6 +350,7 @@ impl Operator for Coupled<'_> {
     fn advance(&mut self, alpha: f64, p: &[f64], x: &mut [f64], r: &mut [f64]) -> f64 {
         // What pockets and bodies add comes first, so that the norm is that of the whole residual.
         self.pockets.iter().for_each(|pocket| pocket.advance(alpha, p, r));
+        self.answer.add(self.yielding, -alpha, r);
         self.gathered.iter_mut().for_each(|g| *g *= -alpha);
         self.low_rank.scatter(&self.gathered, r);
         self.laplacian.advance(alpha, p, x, r)

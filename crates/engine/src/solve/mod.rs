@@ -3,6 +3,7 @@
 mod conjugate_gradients;
 mod constraints;
 mod dense;
+mod dissection;
 mod incomplete_cholesky;
 mod laplacian;
 mod low_rank;
@@ -11,7 +12,11 @@ mod pockets;
 mod pressure;
 mod real;
 mod regions;
+mod sparse;
 mod stencil;
+mod written;
+mod yielding;
+mod zb17;
 
 pub use conjugate_gradients::{Operator, Preconditioner, Vectors, solve as conjugate_gradients};
 pub use constraints::{ConstrainedFace, SolidTerms};
@@ -24,6 +29,10 @@ pub use pockets::Pocket;
 pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, Regions};
+pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
+pub use written::SparseMatrix;
+pub use yielding::{ElasticStep, Push, Yielding};
+pub use zb17::{Zb17Params, Zb17System};
 
 use serde::{Deserialize, Serialize};
 

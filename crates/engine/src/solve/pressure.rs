@@ -5,6 +5,9 @@ use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, Soli
 use super::laplacian::dot;
 use super::low_rank::{Coupled, Easing, LowRank};
 use super::pockets::{Pocket, spare_nodes};
+use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
+use super::yielding::Yielding;
+use super::zb17::{Zb17Params, Zb17System};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
 use crate::grid::{CellField, FaceField};
 use serde::{Deserialize, Serialize};
@@ -26,6 +29,10 @@ pub enum PressureSolver {
     CgSchur,
     /// Plain conjugate gradients on the full system.
     Cg,
+    /// Conjugate gradients on the definite system of \[ZB17, eq. 33\], preconditioned by incomplete Cholesky.
+    Zb17Spd,
+    /// Stabilised bi-conjugate gradients on the indefinite system of \[ZB17, eq. 19\], preconditioned by incomplete LU.
+    Zb17Indefinite,
 }
 
 impl PressureSolver {
@@ -37,6 +44,8 @@ impl PressureSolver {
             Self::Icpcg => "icpcg".into(),
             Self::CgSchur => "cg-schur".into(),
             Self::Cg => "cg".into(),
+            Self::Zb17Spd => "zb17-spd".into(),
+            Self::Zb17Indefinite => "zb17-indefinite".into(),
         }
     }
 }
@@ -65,6 +74,11 @@ pub struct PressureSolve {
     squares: Vec<Vec<f64>>,
     /// What `low_rank` is when bodies are held: nothing.
     nothing: LowRank,
+    /// Bodies of many freedoms; to the preconditioner they are ties, on the diagonal of `softened`, and columns, in `columns`
+    /// after those of `low_rank`.
+    yielding: Vec<Yielding>,
+    softened: Laplacian,
+    columns: LowRank,
     /// For the solvers of \[A18\]: C of the bodies in cut cells and of those with face constraints, and these constraints.
     cut: LowRank,
     faces: LowRank,
@@ -82,6 +96,7 @@ pub struct PressureSolve {
     /// Takes the place of `multigrid` where bodies are too light for single precision.
     precise: Multigrid<f64>,
     is_stiff: bool,
+    zb17: Zb17Params,
 }
 
 /// No preconditioning.
@@ -132,70 +147,94 @@ impl PressureSolve {
         solver: PressureSolver,
         faces: &FaceField<f64>,
         extra: &CellField<f64>,
-        solids: SolidTerms,
+        mut solids: SolidTerms,
     ) -> Result<(), SolveError> {
         // On a worker thread from here on, so that small loops need not be handed over.
         rayon::scope(|_| {
             let atmosphere = extra;
-            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, &self.pockets));
+            let ties = self.pockets.iter().flat_map(Pocket::ties);
+            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, ties));
             let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
-            self.low_rank = solids.low_rank();
+            // The solvers of \[A18\] need them again, one by one.
+            let is_simple = matches!(solver, PressureSolver::Multigrid | PressureSolver::CgSchur);
+            self.low_rank = if is_simple { solids.take_low_rank() } else { solids.low_rank() };
             self.low_rank.mask(&self.laplacian, &self.pockets);
-            let Self { laplacian, regions, pockets, multigrid, .. } = self;
+            self.yielding = std::mem::take(&mut solids.yielding);
+            self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
+            let softer = (!self.yielding.is_empty()).then(|| add_ties(extra, yielding_ties(&self.yielding)));
+            let soft = softer.as_ref().unwrap_or(extra);
+            if softer.is_some() {
+                self.softened.rebuild(faces, soft)?;
+            }
+            let Self { laplacian, regions, pockets, multigrid, precise, softened, .. } = self;
+            let (laplacian, pockets) = (&*laplacian, &pockets[..]);
+            let preconditioned = if softer.is_some() { &*softened } else { laplacian };
             // Regions are found by one thread.
             rayon::join(
                 || regions.rebuild(laplacian, pockets, atmosphere),
                 || {
                     if solver == PressureSolver::Multigrid {
-                        multigrid.rebuild(laplacian, faces, extra);
+                        multigrid.rebuild(preconditioned, faces, soft);
                     }
                 },
             );
-            self.regions.couple(&mut self.low_rank);
+            regions.couple(&mut self.low_rank, &self.yielding);
             self.squares = self.low_rank.squares();
-            self.is_stiff = largest(&self.squares) > STIFF * self.laplacian.largest();
+            self.is_stiff = largest(&self.squares) > STIFF * laplacian.largest();
+            let columns = if self.yielding.is_empty() {
+                &self.low_rank
+            } else {
+                self.columns.blocks.clone_from(&self.low_rank.blocks);
+                self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
+                &self.columns
+            };
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
-                    self.precise.rebuild(&self.laplacian, faces, extra);
-                    self.precise.couple(&self.low_rank, &self.pockets);
+                    precise.rebuild(preconditioned, faces, soft);
+                    precise.couple(columns, pockets);
                 }
                 PressureSolver::Multigrid => {
-                    self.multigrid.couple(&self.low_rank, &self.pockets);
-                    self.multigrid.smooth_boundaries(0);
+                    multigrid.couple(columns, pockets);
+                    multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
-                _ => self.build_full(solver, (faces, extra), solids)?,
+                _ => self.build_full(solver, (faces, [extra, soft]), solids)?,
             }
             Ok(())
         })
     }
 
-    /// What the solvers of \[A18\] need besides: A11, its cycle or factors, and the constraints.
+    /// What the solvers of \[A18\] need besides: A11, its cycle or factors, and the constraints. Of both ties, the first are those of
+    /// the system and the second those of the preconditioner, for which bodies of many freedoms are ties as well.
     fn build_full(
         &mut self,
         solver: PressureSolver,
-        coefficients: (&FaceField<f64>, &CellField<f64>),
+        (faces, [extra, soft]): (&FaceField<f64>, [&CellField<f64>; 2]),
         solids: SolidTerms,
     ) -> Result<(), SolveError> {
-        let (alone, faces, extra) = fluid_alone(&solids, &self.laplacian, coefficients, &mut self.constraints)?;
+        let (softened, soft_faces, soft) = fluid_alone(&solids, &self.laplacian, (faces, soft), &mut self.constraints)?;
         // As in `low_rank`: first those in cut cells, then those with constraints.
         let blocks = self.low_rank.blocks.split_at(solids.cut.blocks.len());
         (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
         match solver {
             PressureSolver::A18 { .. } => {
-                self.multigrid.rebuild(&alone, &faces, &extra);
+                self.multigrid.rebuild(&softened, &soft_faces, &soft);
                 self.multigrid.couple(&self.cut, &self.pockets);
                 let is_plain = self.cut.blocks.is_empty() && self.pockets.is_empty();
                 self.multigrid.smooth_boundaries(if is_plain { BOUNDARY_SWEEPS } else { 0 });
             }
-            PressureSolver::Icpcg => {
-                self.cholesky.rebuild(&alone);
+            PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
+                self.cholesky.rebuild(&softened);
                 self.pockets.iter().for_each(|pocket| self.cholesky.set_alone(pocket.node, pocket.total()));
             }
             _ => {}
         }
-        self.alone = alone;
+        self.alone = if self.yielding.is_empty() {
+            softened
+        } else {
+            fluid_alone(&solids, &self.laplacian, (faces, extra), &mut self.constraints)?.0
+        };
         Ok(())
     }
 
@@ -217,8 +256,16 @@ impl PressureSolve {
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
+            let is_written = !is_held && self.is_written();
+            if is_written && matches!(solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite) {
+                return self.iterate_written(solver, rhs, pressure, params);
+            }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
-            let bodies = if is_held { (&*nothing, &[][..]) } else { (&*low_rank, &self.squares[..]) };
+            let bodies = if is_held {
+                (&*nothing, &[][..], &[][..])
+            } else {
+                (&*low_rank, &self.squares[..], &self.yielding[..])
+            };
             let system = (laplacian, bodies, &pockets[..], regions);
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
@@ -239,7 +286,9 @@ impl PressureSolve {
                     let mut cycle = Corrected::new(multigrid, &self.constraints, faces, corrections);
                     run(system, &mut cycle, single, (rhs, b_norm), pressure, params)
                 }
-                PressureSolver::Icpcg => run(system, cholesky, double, (rhs, b_norm), pressure, params),
+                PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
+                    run(system, cholesky, double, (rhs, b_norm), pressure, params)
+                }
                 PressureSolver::CgSchur | PressureSolver::Cg => {
                     run(system, &mut Identity, double, (rhs, b_norm), pressure, params)
                 }
@@ -256,7 +305,7 @@ impl PressureSolve {
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
-        let Self { alone, cut, constraints, full: [b, x], regions, cholesky, double, .. } = self;
+        let Self { alone, cut, yielding, constraints, full: [b, x], regions, cholesky, double, .. } = self;
         alone.mask(pressure);
         let cells = alone.len();
         let n = cells + constraints.len();
@@ -268,7 +317,7 @@ impl PressureSolve {
         regions.remove_means(&mut b[..cells]);
         double.resize(n);
         let mut block = BlockDiagonal::new(cholesky, cells, constraints);
-        let mut system = FullSystem::new(alone, cut, constraints);
+        let mut system = FullSystem::new(alone, (cut, yielding), constraints);
         let rr = system.residual(b, x, &mut double.r);
         let start = (b_norm, rr);
         let info = match solver {
@@ -277,6 +326,45 @@ impl PressureSolve {
         };
         pressure.copy_from_slice(&x[..cells]);
         regions.remove_means(pressure);
+        Ok(info)
+    }
+
+    /// Whether the systems of \[ZB17\] know everything that there is: elastic bodies, no rigid ones, no pockets.
+    fn is_written(&self) -> bool {
+        !self.yielding.is_empty() && self.low_rank.blocks.is_empty() && self.pockets.is_empty()
+    }
+
+    /// Take other numbers for the solvers of \[ZB17\].
+    pub fn set_zb17(&mut self, params: Zb17Params) {
+        self.zb17 = params;
+    }
+
+    /// Solve a system of \[ZB17\], from zero.
+    fn iterate_written(
+        &mut self,
+        solver: PressureSolver,
+        rhs: &[f64],
+        pressure: &mut [f64],
+        params: &SolveParams,
+    ) -> Result<SolveInfo, SolveError> {
+        let Self { laplacian, yielding, double, zb17, .. } = self;
+        let is_definite = solver == PressureSolver::Zb17Spd;
+        let system = if is_definite {
+            Zb17System::definite(laplacian, yielding, rhs, *zb17)
+        } else {
+            Zb17System::indefinite(laplacian, yielding, rhs)
+        };
+        let mut x = vec![0.0; system.rhs.len()];
+        let info = if is_definite {
+            double.resize(x.len());
+            let mut operator = Written::new(&system.matrix);
+            let rr = operator.residual(&system.rhs, &x, &mut double.r);
+            let mut factor = SparseIncompleteCholesky::new(&system.matrix);
+            cg::solve(&mut operator, &mut factor, double, &mut x, (rr.sqrt(), rr), params)?
+        } else {
+            bicgstab(&system.matrix, &IncompleteLu::new(&system.matrix), &system.rhs, &mut x, params)?
+        };
+        system.read(&x, pressure);
         Ok(info)
     }
 
@@ -300,6 +388,7 @@ impl PressureSolve {
             + self.cholesky.bytes()
             + self.double.bytes()
             + self.alone.bytes()
+            + self.softened.bytes()
             + 8 * self.full.iter().map(Vec::capacity).sum::<usize>()
     }
 }
@@ -311,13 +400,16 @@ const STIFF: f64 = 1e3;
 /// Bodies are light if this part of the right-hand side is left once they have given way to it.
 const LIGHT: f64 = 0.1;
 
-/// `extra` with the ties to pockets.
-fn add_ties(extra: &CellField<f64>, pockets: &[Pocket]) -> CellField<f64> {
+/// `extra` with more ties.
+fn add_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) -> CellField<f64> {
     let mut all = extra.clone();
-    for (cell, weight) in pockets.iter().flat_map(Pocket::ties) {
-        all.data[cell] += weight;
-    }
+    ties.for_each(|(cell, weight)| all.data[cell] += weight);
     all
+}
+
+/// What bodies of many freedoms are to single cells.
+fn yielding_ties(bodies: &[Yielding]) -> impl Iterator<Item = (usize, f64)> {
+    bodies.iter().flat_map(|body| body.push.cells.iter().map(|&cell| cell as usize).zip(body.ties.iter().copied()))
 }
 
 /// The largest entry on the diagonals of some CᵀC.
@@ -326,11 +418,11 @@ fn largest(squares: &[Vec<f64>]) -> f64 {
     squares.iter().flatten().fold(0.0, |largest, &entry| largest.max(entry))
 }
 
-/// L, C with its squares, pockets and closed regions.
-type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>]), &'a [Pocket], &'a mut Regions);
+/// L, C with its squares, bodies of many freedoms, pockets and closed regions.
+type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>], &'a [Yielding]), &'a [Pocket], &'a mut Regions);
 
 fn run<M: Preconditioner>(
-    (laplacian, (low_rank, squares), pockets, regions): System,
+    (laplacian, (low_rank, squares, yielding), pockets, regions): System,
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
@@ -347,7 +439,7 @@ fn run<M: Preconditioner>(
     let diagonal = laplacian.largest();
     let easing = (largest(squares) > diagonal).then(|| Easing::new(low_rank, squares, diagonal));
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
-    let mut operator = Coupled::with_pockets(laplacian, low_rank, pockets);
+    let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     // Light bodies come with a velocity that they lose as soon as they touch the fluid: that is not what is to be solved for.
     let mut b_norm = b_norm;

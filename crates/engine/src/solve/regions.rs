@@ -15,6 +15,7 @@ use super::laplacian::{Laplacian, dot, packed, sum};
 use super::low_rank::{Block, LowRank};
 use super::pockets::Pocket;
 use super::stencil::{Kind, Plane, Uniform, total};
+use super::yielding::Yielding;
 use crate::grid::CellField;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -100,7 +101,8 @@ impl Regions {
 
     /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together. A body that cannot change the volume of a region
     /// has Cᵀ1 = 0 there but for the cells that are no unknowns; what they are missing is shared out, so that it is zero.
-    pub fn couple(&mut self, low_rank: &mut LowRank) {
+    /// A body of many freedoms gives way wherever it is pressed upon: a region around it is not closed.
+    pub fn couple(&mut self, low_rank: &mut LowRank, yielding: &[Yielding]) {
         if self.closed.is_empty() {
             return;
         }
@@ -132,13 +134,28 @@ impl Regions {
             regions.map(|(sums, is_tied)| sums.iter().map(|sum| part(*is_tied, sum.0)).collect()).collect()
         };
         let by_block: Vec<Vec<Vec<f64>>> = low_rank.blocks.par_iter_mut().map(of_block).collect();
-        let tied: Vec<Vec<f64>> = (0..self.closed.len())
-            .map(|region| by_block.iter().flat_map(|tied| tied[region].clone()).collect())
-            .collect();
+        let by_body: Vec<Vec<Vec<f64>>> = yielding.iter().map(|body| self.pressed(body)).collect();
+        let of_region = |region: usize| by_block.iter().chain(&by_body).flat_map(|tied| tied[region].clone()).collect();
+        let tied: Vec<Vec<f64>> = (0..self.closed.len()).map(of_region).collect();
         if tied.iter().flatten().any(|&sum| sum != 0.0) {
             let unknowns: Vec<f64> = self.unknowns.iter().map(|&n| n as f64).collect();
             self.undetermined = Some(null_space(tied, &unknowns));
         }
+    }
+
+    /// Bᵀ1 of every region, the largest being 1.
+    fn pressed(&self, body: &Yielding) -> Vec<Vec<f64>> {
+        let mut pressed = vec![vec![0.0; body.freedoms()]; self.closed.len()];
+        for (cell, entries) in body.push.rows() {
+            let Some(region) = self.region_of(cell) else { continue };
+            for (vertex, weight) in entries {
+                let push = &mut pressed[region][3 * *vertex as usize..][..3];
+                push.iter_mut().zip(weight.to_array()).for_each(|(push, weight)| *push += weight);
+            }
+        }
+        let largest = pressed.iter().flatten().fold(0.0_f64, |largest, push| largest.max(push.abs()));
+        pressed.iter_mut().flatten().for_each(|push| *push = if largest > 0.0 { *push / largest } else { 0.0 });
+        pressed
     }
 
     /// Whether the next solves are for L alone, as if there were no bodies.
@@ -510,7 +527,7 @@ mod tests {
         // What is left of 3 in the first chamber: in the first and in the second.
         let mut left = |blocks: Vec<Block>| {
             regions.rebuild(&laplacian, &[], &extra);
-            regions.couple(&mut LowRank { blocks });
+            regions.couple(&mut LowRank { blocks }, &[]);
             let mut v: Vec<f64> = (0..192).map(|i| if i < 64 { 3.0 } else { 0.0 }).collect();
             regions.remove_means(&mut v);
             [v[5], v[100]]

@@ -217,7 +217,7 @@ fn operator_and_cycle_with_pockets_are_symmetric_positive_definite() {
                 assert_eq!(r, x, "the right-hand side comes back");
                 assert!((product - dot(&x, &px)).abs() <= 1e-12 * norm(&x) * norm(&px));
                 let mut ax = vec![0.0; n];
-                Coupled::with_pockets(&mut l, bodies, pockets).residual(&vec![0.0; n], &x, &mut ax);
+                Coupled::new(&mut l, bodies).with_pockets(pockets).residual(&vec![0.0; n], &x, &mut ax);
                 ax.iter_mut().for_each(|v| *v = -*v);
                 assert!(product > 0.0 && dot(&x, &ax) > 0.0, "{dims:?}: {product} {}", dot(&x, &ax));
                 if let Some([y, py, ay]) = previous {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Version of the layout described in the parent module, and of the sections' encoding.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// The first byte is no text, and a line-end conversion breaks the rest.
 const MAGIC: [u8; 8] = *b"\x89BTUB\r\n\x1a";

@@ -13,10 +13,11 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force } = state;
+    let State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force } = state;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
     sections.push(section("bodies", &(bodies, fluid_force)));
+    sections.push(section("elastic", &(elastic, elastic_force)));
     match fluid {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
@@ -60,7 +61,8 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
         }
     };
     let (bodies, fluid_force) = decode(sections, "bodies")?;
-    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, fluid_force })
+    let (elastic, elastic_force) = decode(sections, "elastic")?;
+    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
@@ -117,6 +119,7 @@ fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result
 mod tests {
     use super::*;
     use bathtub_engine::geometry::{Bounds, Pose, Shape};
+    use bathtub_engine::solid::elastic::ElasticState;
     use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids, Room};
     use glam::{DQuat, DVec3};
 
@@ -143,6 +146,8 @@ mod tests {
             pressure,
             fluid,
             bodies: bodies(),
+            elastic: vec![ElasticState { positions: vec![DVec3::X, DVec3::Y], velocities: vec![DVec3::Z; 2] }],
+            elastic_force: vec![vec![DVec3::Y, DVec3::Z]],
             fluid_force: vec![[DVec3::X; 2]],
         }
     }

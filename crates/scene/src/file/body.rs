@@ -1,6 +1,7 @@
 //! Shapes, sources and obstacles as they are typed.
 
 use bathtub_output::render::SolidLook;
+use glam::DVec3;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +75,8 @@ pub struct ObstacleEntry {
     pub look: Option<SolidLook>,
 }
 
-fn positive_triple(_: &mut SchemaGenerator) -> Schema {
+/// Three numbers above zero.
+pub(super) fn positive_triple(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
         "items": { "type": "number", "exclusiveMinimum": 0.0 },
@@ -83,7 +85,8 @@ fn positive_triple(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-fn positive_scale(generator: &mut SchemaGenerator) -> Schema {
+/// One number above zero, or three.
+pub(super) fn positive_scale(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [{ "type": "number", "exclusiveMinimum": 0.0 }, positive_triple(generator)] })
 }
 
@@ -154,6 +157,16 @@ pub enum Scale {
     Uniform(f64),
     /// Along x, y and z.
     PerAxis([f64; 3]),
+}
+
+impl Scale {
+    /// Along x, y and z.
+    pub fn factor(self) -> DVec3 {
+        match self {
+            Self::Uniform(s) => DVec3::splat(s),
+            Self::PerAxis(s) => DVec3::from(s),
+        }
+    }
 }
 
 impl Default for Scale {

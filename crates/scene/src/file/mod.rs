@@ -4,10 +4,12 @@
 //! into error messages. Lengths in metres, times in seconds, angles in degrees, temperatures in kelvin above ambient.
 
 mod body;
+mod elastic;
 mod rigid;
 mod water;
 
 pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+pub use elastic::{DampingEntry, ElasticEntry, HoldEntry, TetrahedraFile};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
@@ -62,13 +64,16 @@ pub struct SceneFile {
     /// Solids that move as fluid, weight and contact push them, each under its own `[[body]]`.
     #[serde(default)]
     pub body: Vec<BodyEntry>,
+    /// Solids that fluid, weight and contact also deform, each under its own `[[elastic]]`.
+    #[serde(default)]
+    pub elastic: Vec<ElasticEntry>,
     /// What holds bodies together or to the world, each under its own `[[joint]]`.
     #[serde(default)]
     pub joint: Vec<JointEntry>,
 }
 
 impl SceneFile {
-    /// Every shape in the scene with the key of its entry: `source.0`, `obstacle.2`, …
+    /// Every shape in the scene with the key of its entry: `source.0`, `obstacle.2`, `elastic.1.hold.0`, …
     pub fn shapes_mut(&mut self) -> impl Iterator<Item = (String, &mut ShapeEntry)> {
         let key = |section: &'static str| move |(i, shape)| (format!("{section}.{i}"), shape);
         let liquids = self.liquid.iter_mut().map(|l| l.shape.as_mut()).enumerate();
@@ -78,7 +83,12 @@ impl SceneFile {
         let drains = self.drain.iter_mut().map(|d| &mut d.shape).enumerate().map(key("drain"));
         let obstacles = self.obstacle.iter_mut().map(|o| &mut o.shape).enumerate().map(key("obstacle"));
         let bodies = self.body.iter_mut().map(|b| &mut b.shape).enumerate().map(key("body"));
-        liquids.chain(bubbles).chain(sources).chain(drains).chain(obstacles).chain(bodies)
+        let elastics = self.elastic.iter_mut().enumerate().flat_map(|(i, elastic)| {
+            let own = elastic.shape.as_mut().map(|shape| (format!("elastic.{i}"), shape));
+            let holds = elastic.hold.iter_mut().enumerate();
+            own.into_iter().chain(holds.map(move |(n, hold)| (format!("elastic.{i}.hold.{n}"), &mut hold.shape)))
+        });
+        liquids.chain(bubbles).chain(sources).chain(drains).chain(obstacles).chain(bodies).chain(elastics)
     }
 }
 
@@ -320,6 +330,18 @@ pub enum SolverName {
     CgSchur,
     /// Plain conjugate gradients on pressures and impulses.
     Cg,
+    /// As in \[ZB17\], for comparison: conjugate gradients on pressures and velocities of elastic bodies, made definite; preconditioned
+    /// by incomplete Cholesky. With rigid bodies or bubbles, `icpcg`.
+    #[serde(rename = "zb17-spd")]
+    Zb17Spd,
+    /// The same system before that, by BiCGSTAB with incomplete LU.
+    #[serde(rename = "zb17-indefinite")]
+    Zb17Indefinite,
+    /// `multigrid`, but elastic bodies answer within the solve with their damping only, and with elasticity before it. For
+    /// comparison.
+    DampingOnly,
+    /// `multigrid`, but elastic bodies answer after the solve, which takes them for scripted. For comparison: light ones explode.
+    Weak,
 }
 
 /// What a run writes besides its statistics.

@@ -81,16 +81,16 @@ impl Polygons {
 }
 
 /// Lines with their numbers, counted from 1, without surrounding white space.
-fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     bytes.split(|&b| b == b'\n').enumerate().map(|(i, line)| (i + 1, line.trim_ascii()))
 }
 
 /// Words of a line.
-fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
+pub(super) fn number<T: std::str::FromStr>(word: &[u8]) -> Option<T> {
     std::str::from_utf8(word).ok()?.parse().ok()
 }
 
@@ -101,7 +101,7 @@ fn position<'a>(words: &mut impl Iterator<Item = &'a [u8]>) -> Option<DVec3> {
 }
 
 /// Bytes of a file for a message: printable and short.
-fn excerpt(bytes: &[u8]) -> String {
+pub(super) fn excerpt(bytes: &[u8]) -> String {
     let shown: String = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).chars().map(printable).collect();
     if bytes.len() > 40 { format!("`{shown}…`") } else { format!("`{shown}`") }
 }

@@ -1,0 +1,271 @@
+//! Contact of elastic bodies with the domain's sides, obstacles, rigid bodies and one another.
+//!
+//! A *touch* is a vertex of one surface near another surface: along its normal the two must not come nearer than they are apart,
+//! n·(v₁ − v₂) ≥ −gap/Δt. An impulse λ along n changes velocities by W λ, where W = C R Cᵀ with the response R of all bodies:
+//! A⁻¹ of an elastic one, elasticity over the step included, M⁻¹ of a rigid one, nothing of what is scripted. Impulses follow by
+//! projected Gauss–Seidel,
+//!
+//! ```text
+//! λ ≥ 0,   W λ + C v + gap/Δt ≥ 0,   one of both zero;     friction |λ_t| ≤ μ λ
+//! ```
+//!
+//! and are given to both sides, so that momentum is exchanged exactly. Elastic bodies touch with their vertices and the
+//! triangles of what they touch; edges that cross, and a body that touches itself, are not seen.
+
+use super::immersed::{Immersed, Near};
+use crate::fluid::boundary::Wall;
+use crate::grid::{Axis, Grid};
+use crate::solid::elastic::ElasticBody;
+use crate::solid::rigid::{RigidState, Rigids};
+use glam::DVec3;
+
+/// Coefficient of friction between elastic bodies and what they touch.
+const FRICTION: f64 = 0.4;
+
+/// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
+const FILM: f64 = 0.05;
+
+/// Bodies that overlap are parted at no more than this many cells a step.
+const PARTING: f64 = 0.5;
+
+/// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
+const ROUNDS: usize = 400;
+const SETTLED: f64 = 1e-6;
+
+/// One side of a touch.
+#[derive(Clone, Debug)]
+pub(super) enum Side {
+    /// Vertices of an elastic body, with weights.
+    Elastic { body: usize, corners: [(u32, f64); 3] },
+    /// A point of a free rigid body, m.
+    Rigid { body: usize, at: DVec3 },
+    /// Something that moves as it is told, m/s.
+    Given { velocity: DVec3 },
+}
+
+/// A place where two surfaces are near each other.
+#[derive(Clone, Debug)]
+pub(super) struct Touch {
+    sides: [Side; 2],
+    /// From the second side to the first.
+    normal: DVec3,
+    /// How far they are apart, m; negative if they overlap.
+    gap: f64,
+}
+
+/// The solids that contact moves.
+pub struct Solids<'a> {
+    /// Elastic ones; their step is predicted.
+    pub elastic: &'a mut [(String, ElasticBody)],
+    /// Rigid ones.
+    pub rigids: &'a Rigids,
+    /// How these move.
+    pub state: &'a mut RigidState,
+}
+
+/// One direction of a touch: how both sides move along it, and what an impulse along it does.
+struct Row {
+    touch: usize,
+    direction: DVec3,
+    /// Least velocity along it.
+    target: f64,
+    /// Velocity along it without any impulse, m/s.
+    velocity: f64,
+    /// Changes of velocity of elastic bodies by a unit impulse, per body.
+    answers: Vec<(usize, Vec<f64>)>,
+}
+
+/// Let solids that touch push each other over a step of `dt`, s; returns how many touches there are.
+pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &mut Solids) -> usize {
+    let touches = find(grid, walls, immersed, dt, solids);
+    if touches.is_empty() {
+        return 0;
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for (n, touch) in touches.iter().enumerate() {
+        let tangent = touch.normal.any_orthonormal_vector();
+        let directions = [touch.normal, tangent, touch.normal.cross(tangent)];
+        let parting = PARTING * grid.dx / dt;
+        for (d, direction) in directions.into_iter().enumerate() {
+            rows.push(Row {
+                touch: n,
+                direction,
+                target: if d == 0 { (-touch.gap / dt).min(parting) } else { 0.0 },
+                velocity: solids.speed(touch, direction),
+                answers: solids.answers(touch, direction),
+            });
+        }
+    }
+    let n = rows.len();
+    let matrix: Vec<f64> =
+        (0..n * n).map(|place| solids.change(&touches, &rows[place / n], &rows[place % n])).collect();
+    let impulses = gauss_seidel(&matrix, &rows);
+    for (row, impulse) in rows.iter().zip(impulses) {
+        solids.apply(&touches[row.touch], row, impulse);
+    }
+    touches.len()
+}
+
+/// Projected Gauss–Seidel; rows come in threes, the normal first.
+fn gauss_seidel(matrix: &[f64], rows: &[Row]) -> Vec<f64> {
+    let n = rows.len();
+    let mut impulses = vec![0.0; n];
+    for _ in 0..ROUNDS {
+        let (mut change, mut largest) = (0.0_f64, 0.0_f64);
+        for i in 0..n {
+            let own = &matrix[n * i..][..n];
+            if own[i] <= 0.0 {
+                continue;
+            }
+            let velocity = rows[i].velocity + own.iter().zip(&impulses).map(|(w, l)| w * l).sum::<f64>();
+            let wanted = impulses[i] + (rows[i].target - velocity) / own[i];
+            let limit = FRICTION * impulses[i - i % 3];
+            let new = if i % 3 == 0 { wanted.max(0.0) } else { wanted.clamp(-limit, limit) };
+            change = change.max((new - impulses[i]).abs());
+            largest = largest.max(new.abs());
+            impulses[i] = new;
+        }
+        if change <= SETTLED * largest {
+            break;
+        }
+    }
+    impulses
+}
+
+/// All touches that could matter within the step.
+fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> Vec<Touch> {
+    let mut touches = Vec::new();
+    let film = FILM * grid.dx;
+    // What matters comes as near as the film if both sides go on as they do.
+    let mut add = |sides: [Side; 2], normal: DVec3, gap: f64| {
+        let touch = Touch { sides, normal, gap: gap - film };
+        if touch.gap + dt * solids.speed(&touch, normal) < 0.0 || touch.gap < 0.0 {
+            touches.push(touch);
+        }
+    };
+    let fastest = |body: &ElasticBody| body.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
+    for (n, (_, body)) in solids.elastic.iter().enumerate() {
+        let reach = film + 2.0 * dt * fastest(body);
+        for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
+            let at = body.positions()[vertex as usize];
+            let own = Side::Elastic { body: n, corners: [(vertex, 1.0), (vertex, 0.0), (vertex, 0.0)] };
+            for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
+                let a = axis.index();
+                let given = || Side::Given { velocity: DVec3::ZERO };
+                for (side, inwards, gap) in [(0, 1.0, at[a] - grid.origin[a]), (1, -1.0, grid.upper()[a] - at[a])] {
+                    if !matches!(walls[a][side], Wall::Open) && gap < reach {
+                        add([own.clone(), given()], inwards * axis.unit(), gap);
+                    }
+                }
+            }
+            for Near { side, distance, normal } in immersed.near(grid.dx, n, at, reach) {
+                add([own.clone(), side], normal, distance);
+            }
+        }
+        // Corners of rigid bodies against the triangles of this one.
+        for (rigid, corner) in immersed.rigid_corners(n, reach) {
+            let Some(nearest) = immersed.nearest_on(n, corner).filter(|nearest| nearest.distance < reach) else {
+                continue;
+            };
+            let triangle = body.surface().triangles[nearest.triangle as usize];
+            let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
+            let on_surface: DVec3 = corners.iter().map(|(v, w)| *w * body.positions()[*v as usize]).sum();
+            let normal = (corner - on_surface).normalize_or_zero() * nearest.distance.signum();
+            if normal != DVec3::ZERO {
+                let sides = [Side::Rigid { body: rigid, at: corner }, Side::Elastic { body: n, corners }];
+                add(sides, normal, nearest.distance);
+            }
+        }
+    }
+    touches
+}
+
+impl Solids<'_> {
+    /// How fast the sides of a touch part along a direction, m/s.
+    fn speed(&self, touch: &Touch, direction: DVec3) -> f64 {
+        let [first, second] = touch.sides.each_ref().map(|side| self.velocity(side));
+        direction.dot(first - second)
+    }
+
+    fn velocity(&self, side: &Side) -> DVec3 {
+        match side {
+            Side::Elastic { body, corners } => {
+                let velocities = self.elastic[*body].1.velocities();
+                corners.iter().map(|(v, weight)| *weight * velocities[*v as usize]).sum()
+            }
+            Side::Rigid { body, at } => self.rigids.velocity(self.state, *body).at(*at),
+            Side::Given { velocity } => *velocity,
+        }
+    }
+
+    /// What a unit impulse along a direction does to the elastic bodies of a touch.
+    fn answers(&self, touch: &Touch, direction: DVec3) -> Vec<(usize, Vec<f64>)> {
+        let mut answers: Vec<(usize, Vec<f64>)> = Vec::new();
+        for (side, sign) in touch.sides.iter().zip([1.0, -1.0]) {
+            let Side::Elastic { body, corners } = side else { continue };
+            let solid = &self.elastic[*body].1;
+            let mut impulse = vec![0.0; 3 * solid.positions().len()];
+            for (v, weight) in corners {
+                let push = sign * *weight * direction;
+                impulse[3 * *v as usize..][..3].iter_mut().zip(push.to_array()).for_each(|(i, push)| *i += push);
+            }
+            solid.respond(&mut impulse);
+            answers.push((*body, impulse));
+        }
+        answers
+    }
+
+    /// How much a unit impulse of one row changes the velocity along another.
+    fn change(&self, touches: &[Touch], along: &Row, by: &Row) -> f64 {
+        let mut change = 0.0;
+        for (side, sign) in touches[along.touch].sides.iter().zip([1.0, -1.0]) {
+            match side {
+                Side::Elastic { body, corners } => {
+                    for (_, answer) in by.answers.iter().filter(|(other, _)| other == body) {
+                        let moved: DVec3 = corners
+                            .iter()
+                            .map(|(v, weight)| *weight * DVec3::from_slice(&answer[3 * *v as usize..]))
+                            .sum();
+                        change += sign * along.direction.dot(moved);
+                    }
+                }
+                Side::Rigid { body, at } => {
+                    for (other, other_sign) in touches[by.touch].sides.iter().zip([1.0, -1.0]) {
+                        if let Side::Rigid { body: same, at: there } = other
+                            && same == body
+                        {
+                            let push = other_sign * by.direction;
+                            change += sign * along.direction.dot(self.rigid_answer(*body, *there, push, *at));
+                        }
+                    }
+                }
+                Side::Given { .. } => {}
+            }
+        }
+        change
+    }
+
+    /// The change of velocity `at` a point of a rigid body by an impulse given `there`.
+    fn rigid_answer(&self, body: usize, there: DVec3, impulse: DVec3, at: DVec3) -> DVec3 {
+        let (properties, place) = (self.rigids.properties(body), &self.state.bodies[body]);
+        let spin = properties.inverse_inertia(place.rotation) * (there - place.position).cross(impulse);
+        properties.inverse_mass() * impulse + spin.cross(at - place.position)
+    }
+
+    fn apply(&mut self, touch: &Touch, row: &Row, impulse: f64) {
+        if impulse == 0.0 {
+            return;
+        }
+        for (body, answer) in &row.answers {
+            let change: Vec<f64> = answer.iter().map(|v| impulse * v).collect();
+            self.elastic[*body].1.add_velocity(&change);
+        }
+        for (side, sign) in touch.sides.iter().zip([1.0, -1.0]) {
+            if let Side::Rigid { body, at } = side {
+                let push = sign * impulse * row.direction;
+                let arm = *at - self.state.bodies[*body].position;
+                self.rigids.apply_impulse(self.state, *body, push, arm.cross(push));
+            }
+        }
+    }
+}

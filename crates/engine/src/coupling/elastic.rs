@@ -1,0 +1,175 @@
+//! Elastic bodies in the pressure solve (design §2, eq. 1; \[ZB17, §5\]).
+//!
+//! The vertices of the surface move with velocities v. They push the volume B v into the cells around them and take the
+//! impulses −ρ dx³ Bᵀ p (p in the projection's unit); a row of B adds up the polygons of the surface in the cell, each shared out
+//! to the corners of its triangle by the barycentric weights b of its centre \[ZB17, eq. 10–15\]:
+//!
+//! ```text
+//! B_cv = Σ A b_v / dx²
+//! ```
+//!
+//! Faces that the body all but closes move with the nearest triangle, and belong to B as well. With A = M + Δt D + Δt² K of the
+//! body, v = v* − ρ dx³ A⁻¹ Bᵀ p, and what is left to solve is (L + ρ dx³ B A⁻¹ Bᵀ) p = B v* − D u*: the system of \[ZB17,
+//! eq. 19\] with v eliminated.
+
+use crate::fluid::boundary::Boundary;
+use crate::geometry::{Nearest, closest};
+use crate::grid::cut_cells::CutPolygon;
+use crate::grid::{CellField, Grid, strides, unravel};
+use crate::solid::elastic::ElasticBody;
+use crate::solve::{Block, ElasticStep, Push, Yielding};
+use glam::DVec3;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What an elastic body has to do with the fluid at its current place.
+pub struct ElasticCoupling {
+    push: Push,
+    /// Density of the fluid, kg/m³.
+    rho: f64,
+    /// Width of a cell, m.
+    dx: f64,
+}
+
+/// Degree of the polynomials that a body moves by as a whole: 0 and 1 are rigid and affine, 2 bends as well.
+const DEGREE: i32 = 2;
+
+/// Modes that are combinations of others but for this part of their square are left out.
+const DEPENDENT: f64 = 1e-6;
+
+impl ElasticCoupling {
+    /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`, and `nearest`
+    /// tells the point of the surface that they move with.
+    pub fn new(
+        grid: &Grid,
+        rho: f64,
+        boundary: &Boundary,
+        (body, name): (&ElasticBody, u32),
+        (polygons, nearest): (&[CutPolygon], impl Fn(DVec3) -> Option<Nearest>),
+    ) -> Self {
+        let (surface, free) = (body.surface(), body.free());
+        let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
+        let mut add = |cell: usize, triangle: u32, weights: [f64; 3], push: DVec3| {
+            for (vertex, weight) in surface.triangles[triangle as usize].into_iter().zip(weights) {
+                *rows.entry((cell as u32, vertex)).or_default() += weight * push * free[vertex as usize];
+            }
+        };
+        for CutPolygon { cell, triangle, area, centroid } in polygons {
+            let (_, weights) = closest(surface.corners(*triangle as usize), *centroid);
+            add(*cell, *triangle, weights, *area / (grid.dx * grid.dx));
+        }
+        for face in boundary.given.iter().filter(|face| face.body == Some(name)) {
+            let (a, at) = (face.axis.index(), unravel(grid.face_dims(face.axis), face.index));
+            let upper = at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]);
+            let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
+            let above = (at[a] < grid.dims[a]).then_some(upper);
+            let Some(nearest) = nearest(grid.face_centre(face.axis, at)) else { continue };
+            let open = boundary.open.axes[a][face.index];
+            // It leaves the cell below and enters the one above.
+            for (cell, sign) in [below, above].into_iter().zip([-open, open]) {
+                if let Some(cell) = cell {
+                    add(cell, nearest.triangle, nearest.weights, sign * face.axis.unit());
+                }
+            }
+        }
+        Self { push: Push::new(rows), rho, dx: grid.dx }
+    }
+
+    /// ρ dx³, kg.
+    fn unit(&self) -> f64 {
+        self.rho * self.dx.powi(3)
+    }
+
+    /// What the body adds to the pressure operator; its step of `dt`, s, is predicted.
+    pub fn terms(&self, body: &ElasticBody, dt: f64) -> Yielding {
+        let (push, unit) = (&self.push, self.unit());
+        let modes = orthonormal_modes(body);
+        let mut values = Vec::with_capacity(modes.len() * push.cells.len());
+        for (_, entries) in push.rows() {
+            let of_mode = |mode: &Vec<DVec3>| entries.iter().map(|(v, w)| w.dot(mode[*v as usize])).sum::<f64>();
+            values.extend(modes.iter().map(|mode| unit.sqrt() * of_mode(mode)));
+        }
+        let system = body.system();
+        // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
+        let mut whole = vec![DVec3::ZERO; body.positions().len()];
+        push.entries.iter().for_each(|(vertex, weight)| whole[*vertex as usize] += *weight);
+        let of_entry = |(vertex, weight): &(u32, DVec3)| {
+            let own = *vertex as usize;
+            let block = system.position(own, own).map(|place| system.blocks[place]);
+            unit * block.map_or(0.0, |block| weight.dot(block.inverse() * whole[own]).max(0.0))
+        };
+        Yielding {
+            push: push.clone(),
+            step: Arc::new(ElasticStep {
+                dt,
+                system: system.clone(),
+                factor: body.factor().clone(),
+                masses: body.masses().iter().map(|m| (1.0 + dt * body.material().mass_damping) * m).collect(),
+                velocity: body.velocities().iter().flat_map(|v| v.to_array()).collect(),
+            }),
+            rho: self.rho,
+            dx: self.dx,
+            modes: Block { cells: push.cells.clone(), columns: modes.len(), values },
+            ties: push.rows().map(|(_, entries)| entries.iter().map(of_entry).sum()).collect(),
+        }
+    }
+
+    /// Volume that the body pushes into cells as it moves, in units of dx², m/s.
+    pub fn pushed(&self, body: &ElasticBody) -> Vec<(usize, f64)> {
+        let velocity: Vec<f64> = body.velocities().iter().flat_map(|v| v.to_array()).collect();
+        let mut pushed = Vec::with_capacity(self.push.cells.len());
+        self.push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
+        pushed
+    }
+
+    /// Impulses of the fluid on the vertices, N s, three values each; `p` is Δt·pressure/(ρ dx), m/s.
+    pub fn impulses(&self, body: &ElasticBody, p: &CellField) -> Vec<f64> {
+        let mut impulses = vec![0.0; 3 * body.positions().len()];
+        self.push.gather(&p.data, &mut impulses);
+        let unit = self.unit();
+        impulses.iter_mut().for_each(|impulse| *impulse *= -unit);
+        impulses
+    }
+}
+
+/// Motions of a body as a whole, in one another's measure A: Uᵀ A U = 1.
+fn orthonormal_modes(body: &ElasticBody) -> Vec<Vec<DVec3>> {
+    let (centre, positions) = (body.centre(), body.positions());
+    let reach = positions.iter().map(|x| x.distance(centre)).fold(0.0, f64::max);
+    let dot = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
+    // Each with A times it.
+    let mut modes: Vec<(Vec<DVec3>, Vec<DVec3>)> = Vec::new();
+    for powers in monomials() {
+        for axis in [DVec3::X, DVec3::Y, DVec3::Z] {
+            let at = |x: &DVec3| {
+                let x = (*x - centre) / reach;
+                (0..3).map(|a| x[a].powi(powers[a])).product::<f64>() * axis
+            };
+            let mut mode: Vec<DVec3> = positions.iter().zip(body.free()).map(|(x, free)| at(x) * *free).collect();
+            let mut product = vec![DVec3::ZERO; mode.len()];
+            body.system().multiply(&mode, &mut product);
+            let before = dot(&mode, &product);
+            // Twice is enough, once is not.
+            for _ in 0..2 {
+                for (other, image) in &modes {
+                    let part = dot(image, &mode);
+                    mode.iter_mut().zip(other).for_each(|(v, other)| *v -= part * *other);
+                }
+            }
+            body.system().multiply(&mode, &mut product);
+            let square = dot(&mode, &product);
+            if square > DEPENDENT * before {
+                let scale = square.sqrt().recip();
+                mode.iter_mut().chain(&mut product).for_each(|v| *v *= scale);
+                modes.push((mode, product));
+            }
+        }
+    }
+    modes.into_iter().map(|(mode, _)| mode).collect()
+}
+
+/// Powers of x, y, z up to [`DEGREE`], low degrees first.
+fn monomials() -> impl Iterator<Item = [i32; 3]> {
+    (0..=DEGREE)
+        .flat_map(|degree| (0..=degree).flat_map(move |x| (0..=degree - x).map(move |y| [x, y, degree - x - y])))
+}

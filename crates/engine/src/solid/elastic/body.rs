@@ -1,0 +1,345 @@
+//! A body of tetrahedra and its implicit step.
+//!
+//! Over a step Δt the body is the linear system A v = b \[ZB17, eq. 6, times Δt\]
+//!
+//! ```text
+//! A = M + Δt D + Δt² K = (1 + Δt τm) M + (Δt τk + Δt²) K
+//! b = M vⁿ + Δt (f_elastic(xⁿ) + M g) + external impulses
+//! ```
+//!
+//! with K and f_elastic turned as the elements are at xⁿ. A maps a change of velocity to the impulse that causes it, so the
+//! body answers the fluid through A⁻¹.
+//!
+//! Velocities may be prescribed: at pinned vertices, and along flat axes. Their rows and columns of A become those of the mass
+//! alone, so that its pattern stays; what they do to their neighbours is moved to the right-hand side.
+
+use super::element::{Element, Warped};
+use super::graph::Graph;
+use super::{ElasticError, Material};
+use crate::geometry::{TetMesh, TriMesh};
+use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric};
+use glam::{DMat3, DVec3};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// Elements or vertices handed to a thread at once.
+const PER_TASK: usize = 64;
+/// Below this share of its longest edge cubed, a tetrahedron is flat.
+const FLAT: f64 = 1e-12;
+
+/// An elastic body and the machinery that moves it; what changes is in [`ElasticState`].
+pub struct ElasticBody {
+    pub(super) rest: TetMesh,
+    material: Material,
+    pub(super) elements: Vec<Element>,
+    pub(super) masses: Vec<f64>,
+    /// The boundary. Its vertices are those of the body, where they are now.
+    pub(super) surface: TriMesh,
+    surface_vertices: Vec<u32>,
+    pub(super) velocities: Vec<DVec3>,
+    /// 1 along the axes that are not flat.
+    sliding: DVec3,
+    /// Per vertex, 1 where velocity is free and 0 where it is prescribed.
+    free: Vec<DVec3>,
+    /// Prescribed velocity, m/s, zero where it is free.
+    prescribed: Vec<DVec3>,
+    warped: Vec<Warped>,
+    graph: Graph,
+    stiffness: SparseSymmetric,
+    system: SparseSymmetric,
+    cholesky: SparseCholesky,
+    solution: Vec<f64>,
+}
+
+/// What changes in an elastic body.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ElasticState {
+    /// Vertices, m.
+    pub positions: Vec<DVec3>,
+    /// Of the vertices, m/s.
+    pub velocities: Vec<DVec3>,
+}
+
+/// A vertex whose velocity is prescribed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pin {
+    /// Number of the vertex.
+    pub vertex: usize,
+    /// Its velocity in the next step, m/s; zero to hold it.
+    pub velocity: DVec3,
+}
+
+/// What was met on the way through the elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    /// Elements that are flat or inside out.
+    pub inverted: usize,
+    /// Elements that got the rotation of the whole body, having none of their own (a line, a point or a mirror image).
+    pub undetermined: usize,
+}
+
+impl ElasticBody {
+    /// A body at rest in the shape of `rest`. Nothing moves along `flat` axes.
+    pub fn new(rest: TetMesh, material: Material, flat: [bool; 3]) -> Result<Self, ElasticError> {
+        material.check()?;
+        let vertices = rest.vertices.len();
+        let elements = (0..rest.tetrahedra.len()).map(|t| element(&rest, t)).collect::<Result<Vec<_>, _>>()?;
+        if elements.is_empty() {
+            return Err(ElasticError::Empty { vertices });
+        }
+        let mut masses = vec![0.0; vertices];
+        for (element, corners) in elements.iter().zip(&rest.tetrahedra) {
+            corners.iter().for_each(|&v| masses[v as usize] += 0.25 * material.density * element.volume);
+        }
+        if let Some(vertex) = masses.iter().position(|&m| m == 0.0) {
+            return Err(ElasticError::Loose { vertex });
+        }
+        let surface = rest.surface();
+        let mut surface_vertices: Vec<u32> = surface.triangles.iter().flatten().copied().collect();
+        surface_vertices.sort_unstable();
+        surface_vertices.dedup();
+        let sliding = DVec3::from(flat.map(|flat| if flat { 0.0 } else { 1.0 }));
+        let (graph, stiffness) = Graph::new(vertices, &rest.tetrahedra);
+        Ok(Self {
+            material,
+            masses,
+            surface,
+            surface_vertices,
+            velocities: vec![DVec3::ZERO; vertices],
+            sliding,
+            free: vec![sliding; vertices],
+            prescribed: vec![DVec3::ZERO; vertices],
+            warped: vec![Warped::default(); elements.len()],
+            graph,
+            cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
+            system: stiffness.clone(),
+            stiffness,
+            solution: vec![0.0; 3 * vertices],
+            elements,
+            rest,
+        })
+    }
+
+    /// Prescribe the velocities of these vertices, and of no others, in the steps to come.
+    pub fn set_pins(&mut self, pins: &[Pin]) -> Result<(), ElasticError> {
+        let vertices = self.masses.len();
+        if let Some(&Pin { vertex, velocity }) = pins.iter().find(|p| p.vertex >= vertices || !p.velocity.is_finite()) {
+            return Err(ElasticError::Pin { vertex, velocity, vertices });
+        }
+        self.free.fill(self.sliding);
+        self.prescribed.fill(DVec3::ZERO);
+        for pin in pins {
+            self.free[pin.vertex] = DVec3::ZERO;
+            self.prescribed[pin.vertex] = pin.velocity * self.sliding;
+        }
+        Ok(())
+    }
+
+    /// v ← v*: the velocity after `dt` seconds under elasticity, damping, gravity (m/s²) and `external` impulses (N s, one per
+    /// vertex, or none at all). Leaves A factorised for [`ElasticBody::respond`].
+    pub fn predict(&mut self, dt: f64, gravity: DVec3, external: &[DVec3]) -> Result<Prediction, ElasticError> {
+        if !(dt > 0.0 && dt.is_finite()) {
+            return Err(ElasticError::Step { dt });
+        }
+        finite(&self.surface.vertices, "position")?;
+        finite(&self.velocities, "velocity")?;
+        finite(external, "load")?;
+        assert!(external.is_empty() || external.len() == self.masses.len(), "one impulse per vertex");
+
+        let prediction = self.warp();
+        self.graph.assemble(&self.warped, &mut self.stiffness);
+        self.assemble_system(self.factors(dt));
+        self.cholesky.factorise(&self.system)?;
+
+        let mut solution = std::mem::take(&mut self.solution);
+        let rows = solution.par_chunks_exact_mut(3).with_min_len(PER_TASK).enumerate();
+        rows.for_each(|(i, row)| {
+            let impulse = external.get(i).copied().unwrap_or_default();
+            row.copy_from_slice(&self.right_hand_side(i, dt, gravity, impulse).to_array());
+        });
+        self.cholesky.factor().solve_in_place(&mut solution);
+        for (i, v) in self.velocities.iter_mut().enumerate() {
+            *v = self.free[i] * DVec3::from_slice(&solution[3 * i..]) + self.prescribed[i];
+        }
+        self.solution = solution;
+        finite(&self.velocities, "velocity")?;
+        Ok(prediction)
+    }
+
+    /// Impulses (N s) → changes of velocity (m/s) over the step predicted last, elasticity and damping included: A⁻¹, in place, three
+    /// values per vertex. Where velocity is prescribed, nothing changes.
+    pub fn respond(&self, impulse: &mut [f64]) {
+        assert_eq!(impulse.len(), 3 * self.masses.len(), "three values per vertex");
+        let mask = |values: &mut [f64]| {
+            for (value, free) in values.chunks_exact_mut(3).zip(&self.free) {
+                value.copy_from_slice(&(DVec3::from_slice(value) * *free).to_array());
+            }
+        };
+        mask(impulse);
+        self.cholesky.factor().solve_in_place(impulse);
+        mask(impulse);
+    }
+
+    /// From now on, and until the next prediction, answer impulses as if the body were damped but not elastic: A = M + Δt D. That is what
+    /// methods do that leave elasticity out of the pressure solve \[ZB17, §8\].
+    pub fn drop_elasticity(&mut self, dt: f64) -> Result<(), ElasticError> {
+        let Material { mass_damping, stiffness_damping, .. } = self.material;
+        self.assemble_system((1.0 + dt * mass_damping, dt * stiffness_damping));
+        Ok(self.cholesky.factorise(&self.system)?)
+    }
+
+    /// v ← v + change, m/s, three values per vertex.
+    pub fn add_velocity(&mut self, change: &[f64]) {
+        assert_eq!(change.len(), 3 * self.masses.len(), "three values per vertex");
+        self.velocities.iter_mut().zip(change.chunks_exact(3)).for_each(|(v, change)| *v += DVec3::from_slice(change));
+    }
+
+    /// v ← v + A⁻¹ impulse, N s, three values per vertex; see [`ElasticBody::respond`].
+    pub fn apply_impulse(&mut self, impulse: &[f64]) {
+        let mut change = std::mem::take(&mut self.solution);
+        change.copy_from_slice(impulse);
+        self.respond(&mut change);
+        self.add_velocity(&change);
+        self.solution = change;
+    }
+
+    /// x ← x + Δt v.
+    pub fn advance(&mut self, dt: f64) {
+        self.surface.vertices.iter_mut().zip(&self.velocities).for_each(|(x, v)| *x += dt * *v);
+    }
+
+    /// What must be kept to go on from here.
+    pub fn state(&self) -> ElasticState {
+        ElasticState { positions: self.surface.vertices.clone(), velocities: self.velocities.clone() }
+    }
+
+    /// Go on from there.
+    pub fn restore(&mut self, state: &ElasticState) -> Result<(), ElasticError> {
+        let [vertices, positions, velocities] = [self.masses.len(), state.positions.len(), state.velocities.len()];
+        if [positions, velocities] != [vertices; 2] {
+            return Err(ElasticError::State { positions, velocities, vertices });
+        }
+        self.surface.vertices.copy_from_slice(&state.positions);
+        self.velocities.copy_from_slice(&state.velocities);
+        Ok(())
+    }
+
+    /// Shape at rest.
+    pub fn rest(&self) -> &TetMesh {
+        &self.rest
+    }
+
+    /// What it is made of.
+    pub fn material(&self) -> &Material {
+        &self.material
+    }
+
+    /// Where the vertices are, m.
+    pub fn positions(&self) -> &[DVec3] {
+        &self.surface.vertices
+    }
+
+    /// Velocities of the vertices, m/s.
+    pub fn velocities(&self) -> &[DVec3] {
+        &self.velocities
+    }
+
+    /// The boundary as it is now. Its triangles use the vertex numbers of the body, inner vertices included.
+    pub fn surface(&self) -> &TriMesh {
+        &self.surface
+    }
+
+    /// Vertices on the boundary, in increasing order.
+    pub fn surface_vertices(&self) -> &[u32] {
+        &self.surface_vertices
+    }
+
+    /// Lumped mass M of every vertex, kg: a quarter of each tetrahedron around it.
+    pub fn masses(&self) -> &[f64] {
+        &self.masses
+    }
+
+    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed (pins, flat axes).
+    pub fn free(&self) -> &[DVec3] {
+        &self.free
+    }
+
+    /// K of the last prediction, N/m, of all vertices, pinned ones included.
+    pub fn stiffness(&self) -> &SparseSymmetric {
+        &self.stiffness
+    }
+
+    /// A = M + Δt D + Δt² K of the last prediction, kg. Rows and columns of prescribed velocities hold the mass alone.
+    pub fn system(&self) -> &SparseSymmetric {
+        &self.system
+    }
+
+    /// The factor of A.
+    pub fn factor(&self) -> &SparseFactor {
+        self.cholesky.factor()
+    }
+
+    /// Rotations, forces and turned gradients of all elements at the positions now.
+    fn warp(&mut self) -> Prediction {
+        let preferred = self.rotation();
+        let (positions, lame) = (&self.surface.vertices, self.material.lame());
+        let (elements, tetrahedra) = (&self.elements, &self.rest.tetrahedra);
+        self.warped.par_iter_mut().with_min_len(PER_TASK).enumerate().for_each(|(n, warped)| {
+            *warped = elements[n].warped(tetrahedra[n].map(|v| positions[v as usize]), lame, preferred);
+        });
+        let count = |of: fn(&Warped) -> bool| self.warped.iter().filter(|&w| of(w)).count();
+        Prediction { inverted: count(|w| w.inverted), undetermined: count(|w| w.undetermined) }
+    }
+
+    /// A from M and K; prescribed rows and columns keep the mass alone.
+    fn assemble_system(&mut self, (mass_factor, stiffness_factor): (f64, f64)) {
+        let columns = self.stiffness.columns();
+        for i in 0..self.masses.len() {
+            for k in self.stiffness.row(i) {
+                let open = self.free[columns[k] as usize] * stiffness_factor;
+                let block = self.stiffness.blocks[k];
+                let scaled = DMat3::from_cols(block.x_axis * open.x, block.y_axis * open.y, block.z_axis * open.z);
+                self.system.blocks[k] = DMat3::from_diagonal(self.free[i]) * scaled;
+            }
+            let mass = mass_factor * self.masses[i];
+            self.system.blocks[self.graph.diagonal(i)] += DMat3::from_diagonal(DVec3::splat(mass));
+        }
+    }
+
+    /// Row `i` of b, N s; where velocity is prescribed, what makes the row of the mass alone give that velocity.
+    fn right_hand_side(&self, i: usize, dt: f64, gravity: DVec3, impulse: DVec3) -> DVec3 {
+        let (mass_factor, stiffness_factor) = self.factors(dt);
+        let mass = self.masses[i];
+        let force = self.graph.force(&self.warped, i) + mass * gravity;
+        let held = stiffness_factor * self.stiffness.multiply_row(i, &self.prescribed);
+        let free = mass * self.velocities[i] + dt * force + impulse - held;
+        self.free[i] * free + mass_factor * mass * self.prescribed[i]
+    }
+
+    /// A = first × M + second × K.
+    fn factors(&self, dt: f64) -> (f64, f64) {
+        (1.0 + dt * self.material.mass_damping, dt * self.material.stiffness_damping + dt * dt)
+    }
+}
+
+/// Refuse vectors that are not numbers.
+fn finite(vectors: &[DVec3], what: &'static str) -> Result<(), ElasticError> {
+    vectors.iter().position(|v| !v.is_finite()).map_or(Ok(()), |vertex| Err(ElasticError::NonFinite { vertex, what }))
+}
+
+/// A tetrahedron of the mesh at rest, if it is one.
+fn element(mesh: &TetMesh, tetrahedron: usize) -> Result<Element, ElasticError> {
+    let (corners, vertices) = (mesh.tetrahedra[tetrahedron], mesh.vertices.len());
+    let repeated = (0..4).any(|a| (0..a).any(|b| corners[a] == corners[b]));
+    if repeated || corners.iter().any(|&v| v as usize >= vertices) {
+        return Err(ElasticError::Corners { tetrahedron, corners, vertices });
+    }
+    let x = mesh.corners(tetrahedron);
+    let longest =
+        (0..4).flat_map(|a| (0..a).map(move |b| [a, b])).map(|[a, b]| x[a].distance(x[b])).fold(0.0, f64::max);
+    let (volume, limit) = (mesh.volume_of(tetrahedron), FLAT * longest.powi(3));
+    if !(volume > limit && longest.is_finite() && x.iter().all(|x| x.is_finite())) {
+        return Err(ElasticError::Volume { tetrahedron, volume, limit });
+    }
+    Ok(Element::new(x))
+}

@@ -1,0 +1,91 @@
+//! What an elastic body amounts to as a whole: energies, momenta, place and turn.
+
+use super::ElasticBody;
+use super::rotation::nearest_rotation;
+use crate::geometry::RigidVelocity;
+use crate::grid::Axis;
+use crate::solve::Cholesky;
+use glam::{DMat3, DQuat, DVec3};
+use rayon::prelude::*;
+
+/// Elements whose energies are added up one after the other.
+const PER_SUM: usize = 256;
+
+impl ElasticBody {
+    /// kg.
+    pub fn mass(&self) -> f64 {
+        self.masses.iter().sum()
+    }
+
+    /// Centre of mass, m.
+    pub fn centre(&self) -> DVec3 {
+        self.weighted(self.positions())
+    }
+
+    /// Volume of all elements now, m³; what is inside out counts as negative.
+    pub fn volume(&self) -> f64 {
+        let corners = |t: &[u32; 4]| t.map(|v| self.positions()[v as usize]);
+        let volumes = self.rest.tetrahedra.iter().map(corners);
+        volumes.map(|[o, a, b, c]| (a - o).cross(b - o).dot(c - o)).sum::<f64>() / 6.0
+    }
+
+    /// ½ Σ m v², J.
+    pub fn kinetic_energy(&self) -> f64 {
+        0.5 * self.masses.iter().zip(&self.velocities).map(|(m, v)| m * v.length_squared()).sum::<f64>()
+    }
+
+    /// Elastic energy at the positions now, J: Σ V (μ ε:ε + ½ λ tr(ε)²), ε = sym(RᵀF) − I.
+    pub fn elastic_energy(&self) -> f64 {
+        let (lame, preferred) = (self.material().lame(), self.rotation());
+        let energy = |(element, corners): (&super::Element, &[u32; 4])| {
+            element.warped(corners.map(|v| self.positions()[v as usize]), lame, preferred).energy
+        };
+        let chunks = self.elements.par_chunks(PER_SUM).zip(self.rest.tetrahedra.par_chunks(PER_SUM));
+        let sums: Vec<f64> = chunks.map(|(elements, corners)| elements.iter().zip(corners).map(energy).sum()).collect();
+        sums.into_iter().sum()
+    }
+
+    /// Σ m v, N s.
+    pub fn momentum(&self) -> DVec3 {
+        self.masses.iter().zip(&self.velocities).map(|(&m, &v)| m * v).sum()
+    }
+
+    /// Σ m (x − about) × v, N m s.
+    pub fn angular_momentum(&self, about: DVec3) -> DVec3 {
+        let parts = self.masses.iter().zip(self.positions()).zip(&self.velocities);
+        parts.map(|((&m, &x), &v)| m * (x - about).cross(v)).sum()
+    }
+
+    /// The rotation that takes the body at rest nearest to where it is now, Σ m |x − R x₀|² about the centres. What has none of its own (all vertices on a
+    /// line, a mirror image) has turned as little as possible.
+    pub fn rotation(&self) -> DQuat {
+        let (centre, rest_centre) = (self.centre(), self.weighted(&self.rest.vertices));
+        let mut spread = DMat3::ZERO;
+        for ((&m, &x), &rest) in self.masses.iter().zip(self.positions()).zip(&self.rest.vertices) {
+            let (x, rest) = (m * (x - centre), rest - rest_centre);
+            spread += DMat3::from_cols(x * rest.x, x * rest.y, x * rest.z);
+        }
+        DQuat::from_mat3(&nearest_rotation(spread, DQuat::IDENTITY).matrix).normalize()
+    }
+
+    /// The rigid motion with the body's momentum and angular momentum, which is the one that leaves the least kinetic energy to the rest
+    /// of the motion.
+    pub fn rigid_velocity(&self) -> RigidVelocity {
+        let centre = self.centre();
+        let mut inertia = vec![0.0; 9];
+        for (&m, &x) in self.masses.iter().zip(self.positions()) {
+            let r = x - centre;
+            for (a, b) in Axis::ALL.iter().flat_map(|a| Axis::ALL.map(|b| (a.index(), b.index()))) {
+                inertia[3 * a + b] += m * (if a == b { r.length_squared() } else { 0.0 } - r[a] * r[b]);
+            }
+        }
+        let mut spin = self.angular_momentum(centre).to_array();
+        Cholesky::new(3, inertia).solve(&mut spin);
+        RigidVelocity { centre, linear: self.momentum() / self.mass(), angular: DVec3::from(spin) }
+    }
+
+    /// Mean of `vectors` over the mass.
+    fn weighted(&self, vectors: &[DVec3]) -> DVec3 {
+        self.masses.iter().zip(vectors).map(|(&m, &x)| m * x).sum::<DVec3>() / self.mass()
+    }
+}

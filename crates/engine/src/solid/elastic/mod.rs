@@ -1,0 +1,23 @@
+//! Elastic bodies of tetrahedra: linear corotational elasticity with implicit steps [Müller & Gross 2004], \[ZB17, §4\].
+//!
+//! `M ẍ + D ẋ + K (x − x₀) = f` \[ZB17, eq. 3\] with lumped mass M, K turned with every element, and D = τm M + τk K. A body here knows
+//! nothing of the fluid: it predicts its velocity (eq. 6 without pressure) and answers impulses, with elasticity and damping over the
+//! step included.
+//!
+//! What it does not do: strain hardening, plasticity, fracture, or a cure for the locking of linear tetrahedra at ν → ½ (docs/methods/elastic.md).
+
+mod body;
+mod element;
+mod error;
+mod graph;
+mod material;
+mod measure;
+mod rotation;
+mod scene;
+
+pub use body::{ElasticBody, ElasticState, Pin, Prediction};
+pub use element::{Element, Warped};
+pub use error::ElasticError;
+pub use material::Material;
+pub use rotation::{Rotation, nearest_rotation};
+pub use scene::{Elastic, Hold};

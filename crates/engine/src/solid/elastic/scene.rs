@@ -1,0 +1,66 @@
+//! An elastic body as a scene describes it.
+
+use super::{ElasticBody, ElasticError, ElasticState, Material, Pin};
+use crate::geometry::TetMesh;
+use crate::solid::Motion;
+use glam::DVec3;
+
+/// What an elastic body starts from.
+#[derive(Clone, Debug)]
+pub struct Elastic {
+    /// Unique name, for statistics and output.
+    pub name: String,
+    /// Shape at rest, where it is at the start.
+    pub rest: TetMesh,
+    /// What it is made of.
+    pub material: Material,
+    /// Stretch along each axis about the centre at the start; 1 is the shape at rest.
+    pub stretch: DVec3,
+    /// At the start, m/s.
+    pub velocity: DVec3,
+    /// At the start, about the centre: world axis times rad/s.
+    pub angular_velocity: DVec3,
+    /// Vertices that are held.
+    pub holds: Vec<Hold>,
+}
+
+/// Vertices that are held, or led along a path.
+#[derive(Clone, Debug)]
+pub struct Hold {
+    /// Their numbers.
+    pub vertices: Vec<usize>,
+    /// What they are fixed to.
+    pub motion: Motion,
+}
+
+impl Elastic {
+    /// Where the vertices are at the start, m.
+    pub fn start(&self) -> Vec<DVec3> {
+        let centre = self.rest.mass_properties().centroid;
+        self.rest.vertices.iter().map(|&x| x + (self.stretch - DVec3::ONE) * (x - centre)).collect()
+    }
+
+    /// The body at the start; nothing moves along `flat` axes.
+    pub fn body(&self, flat: [bool; 3]) -> Result<ElasticBody, ElasticError> {
+        let mut body = ElasticBody::new(self.rest.clone(), self.material, flat)?;
+        let (centre, positions) = (body.centre(), self.start());
+        let velocity = |x: &DVec3| self.velocity + self.angular_velocity.cross(*x - centre);
+        let velocities = positions.iter().map(velocity).collect();
+        body.restore(&ElasticState { positions, velocities })?;
+        Ok(body)
+    }
+
+    /// What leads held vertices from their `positions` to where they have to be at `time`, `dt` later, s.
+    pub fn pins(&self, positions: &[DVec3], time: f64, dt: f64) -> Vec<Pin> {
+        let begun = if self.holds.is_empty() { Vec::new() } else { self.start() };
+        let of_hold = |hold: &Hold| {
+            let (start, end) = (hold.motion.pose(0.0), hold.motion.pose(time));
+            let pin = |&vertex: &usize| {
+                let target = end.apply(start.invert(begun[vertex]));
+                Pin { vertex, velocity: (target - positions[vertex]) / dt }
+            };
+            hold.vertices.iter().map(pin).collect::<Vec<_>>()
+        };
+        self.holds.iter().flat_map(of_hold).collect()
+    }
+}

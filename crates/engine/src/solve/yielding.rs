@@ -1,0 +1,183 @@
+//! Bodies of many freedoms in the pressure operator.
+//!
+//! The vertices of an elastic body answer an impulse through A = M + Δt D + Δt² K \[ZB17, eq. 6\]; eliminated, the body adds
+//! ρ dx³ B A⁻¹ Bᵀ to L (design eq. 1). A⁻¹ is a sparse factorisation, applied once an iteration.
+//!
+//! To the preconditioner such a body is two things that cycles know how to treat. What it does as a whole, that is along a few
+//! smooth modes U, are columns C with C Cᵀ = ρ dx³ B U (UᵀAU)⁻¹ Uᵀ Bᵀ, like those of a rigid body; what it does
+//! locally is a tie to zero pressure of each cell at its surface, the row sums of ρ dx³ B diag(A)⁻¹ Bᵀ. Stiff bodies are all
+//! columns, soft ones all ties.
+
+use super::laplacian::Laplacian;
+use super::low_rank::Block;
+use super::pockets::Pocket;
+use super::sparse::{SparseFactor, SparseSymmetric};
+use glam::DVec3;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A body of many freedoms: ρ dx³ B A⁻¹ Bᵀ.
+#[derive(Clone, Debug)]
+pub struct Yielding {
+    /// B.
+    pub push: Push,
+    /// What it is like over this step.
+    pub step: Arc<ElasticStep>,
+    /// Density of the fluid, kg/m³.
+    pub rho: f64,
+    /// Width of a cell, m.
+    pub dx: f64,
+    /// What the body does as a whole, for the preconditioner: C.
+    pub modes: Block,
+    /// What it does locally, for the preconditioner: a tie for every row of B.
+    pub ties: Vec<f64>,
+}
+
+/// An elastic body over a step.
+#[derive(Debug)]
+pub struct ElasticStep {
+    /// Length of the step, s.
+    pub dt: f64,
+    /// A = M + Δt D + Δt² K, kg.
+    pub system: SparseSymmetric,
+    /// Its factor.
+    pub factor: SparseFactor,
+    /// (1 + Δt τm) M, of every vertex, kg: what of A is diagonal.
+    pub masses: Vec<f64>,
+    /// v*, three values a vertex, m/s.
+    pub velocity: Vec<f64>,
+}
+
+/// B: the volume that vertices push into cells, in units of dx² per unit of velocity, row by row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Push {
+    /// Cells of the rows, ascending.
+    pub cells: Vec<u32>,
+    /// The first entry of each row, and the number of entries.
+    pub starts: Vec<usize>,
+    /// A vertex and what it pushes along each axis.
+    pub entries: Vec<(u32, DVec3)>,
+}
+
+impl Push {
+    /// Rows collected by cell and vertex; both are sorted.
+    pub fn new(rows: BTreeMap<(u32, u32), DVec3>) -> Self {
+        let mut push = Self::default();
+        for ((cell, vertex), weight) in rows {
+            if push.cells.last() != Some(&cell) {
+                push.cells.push(cell);
+                push.starts.push(push.entries.len());
+            }
+            push.entries.push((vertex, weight));
+        }
+        push.starts.push(push.entries.len());
+        push
+    }
+
+    /// Cells with their entries.
+    pub fn rows(&self) -> impl Iterator<Item = (usize, &[(u32, DVec3)])> {
+        let ranges = self.starts.windows(2).map(|ends| &self.entries[ends[0]..ends[1]]);
+        self.cells.iter().map(|&cell| cell as usize).zip(ranges)
+    }
+
+    /// out ← Bᵀ p, three values a vertex.
+    pub fn gather(&self, p: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for (cell, entries) in self.rows() {
+            for (vertex, weight) in entries {
+                let push = p[cell] * *weight;
+                out[3 * *vertex as usize..][..3].iter_mut().zip(push.to_array()).for_each(|(out, push)| *out += push);
+            }
+        }
+    }
+
+    /// f(cell, (B v)_cell) for every row, `v` having three values a vertex.
+    pub fn scatter(&self, v: &[f64], mut f: impl FnMut(usize, f64)) {
+        for (cell, entries) in self.rows() {
+            let of_entry = |(vertex, weight): &(u32, DVec3)| DVec3::from_slice(&v[3 * *vertex as usize..]).dot(*weight);
+            f(cell, entries.iter().map(of_entry).sum());
+        }
+    }
+
+    /// Add the rows of some cells to those of others: where `onto` tells one, the cell has the same pressure.
+    fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
+        let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
+        for (cell, entries) in self.rows() {
+            let cell = onto(cell).unwrap_or(cell) as u32;
+            entries.iter().for_each(|&(vertex, weight)| *rows.entry((cell, vertex)).or_default() += weight);
+        }
+        *self = Self::new(rows);
+    }
+}
+
+impl Yielding {
+    /// ρ dx³, kg.
+    pub fn unit(&self) -> f64 {
+        self.rho * self.dx.powi(3)
+    }
+
+    /// Number of freedoms.
+    pub fn freedoms(&self) -> usize {
+        self.step.factor.size()
+    }
+
+    /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
+    pub(super) fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
+        let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
+        self.modes.retain(keep);
+        let mut rows = BTreeMap::new();
+        let mut ties = Vec::new();
+        for ((cell, entries), tie) in self.push.rows().zip(&self.ties).filter(|((cell, _), _)| keep(*cell)) {
+            rows.extend(entries.iter().map(|&(vertex, weight)| ((cell as u32, vertex), weight)));
+            ties.push(*tie);
+        }
+        (self.push, self.ties) = (Push::new(rows), ties);
+    }
+
+    /// Add the rows of some cells to those of others, see [`LowRank::fold`](super::LowRank::fold).
+    pub fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
+        let before: BTreeMap<usize, f64> =
+            self.push.rows().map(|(cell, _)| cell).zip(self.ties.iter().copied()).collect();
+        self.push.fold(&onto);
+        let mut ties = BTreeMap::<usize, f64>::new();
+        before.into_iter().for_each(|(cell, tie)| *ties.entry(onto(cell).unwrap_or(cell)).or_default() += tie);
+        self.ties = ties.into_values().collect();
+        let mut modes = super::LowRank { blocks: vec![std::mem::take(&mut self.modes)] };
+        modes.fold(onto);
+        self.modes = modes.blocks.remove(0);
+    }
+}
+
+/// The answer of bodies to a pressure.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    /// Bᵀ p and ρ dx³ A⁻¹ Bᵀ p of one body after the other.
+    gathered: Vec<Vec<f64>>,
+    velocity: Vec<Vec<f64>>,
+}
+
+impl Answer {
+    /// Find the answer to `p`; returns pᵀ (Σ ρ dx³ B A⁻¹ Bᵀ) p.
+    pub fn find(&mut self, bodies: &[Yielding], p: &[f64]) -> f64 {
+        self.gathered.resize_with(bodies.len(), Vec::new);
+        self.velocity.resize_with(bodies.len(), Vec::new);
+        let parts = bodies.iter().zip(&mut self.gathered).zip(&mut self.velocity);
+        parts
+            .map(|((body, gathered), velocity)| {
+                gathered.resize(body.freedoms(), 0.0);
+                body.push.gather(p, gathered);
+                velocity.clone_from(gathered);
+                body.step.factor.solve_in_place(velocity);
+                velocity.iter_mut().for_each(|v| *v *= body.unit());
+                gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()
+            })
+            .sum()
+    }
+
+    /// r ← r + scale · B times the answer.
+    pub fn add(&self, bodies: &[Yielding], scale: f64, r: &mut [f64]) {
+        for (body, velocity) in bodies.iter().zip(&self.velocity) {
+            body.push.scatter(velocity, |cell, push| r[cell] += scale * push);
+        }
+    }
+}

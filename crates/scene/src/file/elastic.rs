@@ -1,0 +1,116 @@
+//! Elastic bodies as they are typed.
+
+use super::body::{positive_scale, positive_triple};
+use super::{PoseKey, Rotation, Scale, ShapeEntry, Spin};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An elastic body: fluid, weight and its own stiffness move and deform it, and it moves the fluid. Give `shape`, which is then
+/// filled with tetrahedra, or `tetrahedra`. In a flat scene it is a box right across the plane.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ElasticEntry {
+    /// Unique name, also among obstacles and bodies: letters, digits, `_` and `-`. Default: `elastic-N`, counted from 0.
+    pub name: Option<String>,
+    /// Its geometry at rest, centred on `position`. Either this or `tetrahedra`.
+    pub shape: Option<ShapeEntry>,
+    /// Length of the edges of the tetrahedra that fill `shape`, m. Default: two cells; less where four would not fit into the
+    /// thinnest part, but not less than 0.7 cells.
+    #[schemars(extend("exclusiveMinimum" = 0.0))]
+    pub size: Option<f64>,
+    /// Its geometry at rest as tetrahedra from a file, about `position`. Either this or `shape`.
+    pub tetrahedra: Option<TetrahedraFile>,
+    /// Where it is at the start, m; all of it inside the closed sides, but for what is held.
+    #[serde(default)]
+    pub position: [f64; 3],
+    /// How it is turned at the start. Default: not at all.
+    pub rotation: Option<Rotation>,
+    /// Velocity at the start, m/s.
+    #[serde(default)]
+    pub velocity: [f64; 3],
+    /// How it turns about its centre of mass at the start. Default: not at all.
+    pub spin: Option<Spin>,
+    /// Density at rest, kg/m³.
+    #[schemars(range(min = 1e-12, max = 1e12))]
+    pub density: f64,
+    /// Young's modulus, Pa: 5e3 is jelly, 1e5 foam rubber, 1e6 to 1e8 rubber.
+    #[schemars(range(max = 1e15), extend("exclusiveMinimum" = 0.0))]
+    pub youngs_modulus: f64,
+    /// Poisson's ratio: 0 is cork; near 0.5 a stretched body keeps its volume, and tetrahedra become too stiff.
+    #[serde(default = "default_poisson_ratio")]
+    #[schemars(extend("exclusiveMinimum" = -1.0, "exclusiveMaximum" = 0.5))]
+    pub poisson_ratio: f64,
+    /// What makes it come to rest.
+    #[serde(default)]
+    pub damping: DampingEntry,
+    /// Stretch along x, y and z about its centre of mass at the start: 1 is the shape at rest.
+    #[serde(default = "no_stretch")]
+    #[schemars(schema_with = "positive_triple")]
+    pub stretch: [f64; 3],
+    /// Parts of it that are held, or led along a path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hold: Vec<HoldEntry>,
+    /// Copies: one body, with what holds it, at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no
+    /// offset.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<[f64; 3]>,
+    /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub colour: Option<[f32; 3]>,
+}
+
+fn default_poisson_ratio() -> f64 {
+    0.3
+}
+
+fn no_stretch() -> [f64; 3] {
+    [1.0; 3]
+}
+
+/// A file of tetrahedra: `{ path = "duck.msh", scale = 0.1 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TetrahedraFile {
+    /// MSH (Gmsh), VTK, or either file of a pair NODE and ELE (TetGen), relative to the scene file and inside its directory.
+    pub path: String,
+    /// Factor from the file's unit to metres: one number, or one per axis.
+    #[serde(default)]
+    #[schemars(schema_with = "positive_scale")]
+    pub scale: Scale,
+    /// Turn tetrahedra that are inside out and drop flat ones, instead of refusing the file.
+    #[serde(default)]
+    pub repair: bool,
+}
+
+/// Rayleigh damping: `{ mass = 0.0, stiffness = 0.0 }`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DampingEntry {
+    /// Of all motion, falling included, 1/s.
+    #[schemars(range(min = 0.0, max = 1e12))]
+    pub mass: f64,
+    /// Of deformation, s.
+    #[schemars(range(min = 0.0, max = 1e12))]
+    pub stiffness: f64,
+}
+
+/// A region: the vertices that lie in it at the start stay in their place in it, wherever it goes. Where regions overlap, the
+/// first counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HoldEntry {
+    /// The region, centred on `position`.
+    pub shape: ShapeEntry,
+    /// Where it is at the start, m, in the world. Default: the world's origin.
+    pub position: Option<[f64; 3]>,
+    /// How it is turned at the start. Default: not at all.
+    pub rotation: Option<Rotation>,
+    /// Steady velocity, m/s. Default: none.
+    pub velocity: Option<[f64; 3]>,
+    /// Steady spin about its `position`. Default: none.
+    pub spin: Option<Spin>,
+    /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; smooth between,
+    /// still before the first and after the last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keyframes: Vec<PoseKey>,
+}
