@@ -152,8 +152,12 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
             for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
                 let a = axis.index();
                 let given = || Side::Given { velocity: DVec3::ZERO };
-                for (side, inwards, gap) in [(0, 1.0, at[a] - grid.origin[a]), (1, -1.0, grid.upper()[a] - at[a])] {
-                    if !matches!(walls[a][side], Wall::Open) && gap < reach {
+                let gaps = |at: DVec3| [at[a] - grid.origin[a], grid.upper()[a] - at[a]];
+                for (side, inwards) in [(0, 1.0), (1, -1.0)] {
+                    let gap = gaps(at)[side];
+                    // What is beyond a side at rest is meant to be there: a piston fills its cylinder.
+                    let is_meant = gaps(body.rest().vertices[vertex as usize])[side] < 0.0;
+                    if !matches!(walls[a][side], Wall::Open) && gap < reach && !is_meant {
                         add([own.clone(), given()], inwards * axis.unit(), gap);
                     }
                 }

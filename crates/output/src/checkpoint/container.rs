@@ -257,7 +257,7 @@ mod tests {
         };
         let sections_at = good.len() - HASH - 3 * 4000;
         assert!(matches!(flip(3), CheckpointError::Magic));
-        assert!(matches!(flip(8), CheckpointError::Version { found: 68, expected: 4 }));
+        assert!(matches!(flip(8), CheckpointError::Version { found: 69, expected: 5 }));
         assert!(matches!(flip(12), CheckpointError::Header));
         assert!(matches!(flip(16), CheckpointError::Length { .. }));
         assert!(matches!(flip(PREAMBLE + 3), CheckpointError::Header));
@@ -299,7 +299,7 @@ mod tests {
         let other_policy = Identity { thread_policy: "fast".into(), ..identity() };
         assert!(matches!(read(&bytes(), &other_policy), Err(CheckpointError::OtherThreadPolicy { .. })));
         let mut newer = bytes();
-        newer[8] = 5;
-        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 5, this build reads version 4"));
+        newer[8] = 6;
+        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 6, this build reads version 5"));
     }
 }
