@@ -1,6 +1,7 @@
 //! `bathtub bench`: timed problems, each measured the same way every time.
 
 mod coupling;
+mod elastic;
 mod pressure;
 mod smoke;
 mod water;
@@ -31,6 +32,11 @@ pub const ALL: &[Bench] = &[
         name: "coupling",
         summary: "the pressure system with one body and with twenty, beside the same grid without bodies",
         run: coupling::run,
+    },
+    Bench {
+        name: "elastic",
+        summary: "the pressure system with an elastic ball, soft to stiff and light to heavy, beside the same water without it",
+        run: elastic::run,
     },
     Bench {
         name: "smoke",

@@ -1,5 +1,6 @@
 //! Why a measurement could not be made.
 
+use bathtub_engine::solid::elastic::ElasticError;
 use bathtub_engine::solve::SolveError;
 use bathtub_engine::world::StepError;
 use std::path::PathBuf;
@@ -15,6 +16,9 @@ pub enum BenchError {
         /// The reason.
         source: SolveError,
     },
+    /// Our elastic body failed.
+    #[error(transparent)]
+    Elastic(#[from] ElasticError),
     /// Our simulation failed.
     #[error(transparent)]
     Step(#[from] StepError),

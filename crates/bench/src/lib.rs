@@ -2,6 +2,7 @@
 
 mod blender;
 pub mod coupling;
+pub mod elastic;
 mod error;
 pub mod experiments;
 pub mod machine;

@@ -3,6 +3,7 @@
 pub mod box_lift;
 pub mod budget;
 pub mod cut_cell_order;
+pub mod elastic_tank;
 pub mod martin_moyce;
 pub mod taylor_green;
 pub mod volume;
