@@ -3,6 +3,7 @@
 use crate::support::elastic::{ball, body_of, elastic, material};
 use crate::support::{fixed_step, still_air, still_water};
 use bathtub_engine::fluid::FluidParams;
+use bathtub_engine::geometry::TetMesh;
 use bathtub_engine::grid::{Axis, unravel};
 use bathtub_engine::report::StepReport;
 use bathtub_engine::world::{World, WorldParams};
@@ -103,5 +104,30 @@ fn what_the_body_gains_fluid_and_walls_lose() {
         assert!(levers <= 1.0, "{name}: {levers}");
         // Ten tolerances, of right-hand sides of at most 1 m/s over some 1000 faces.
         assert!(divergence <= 10.0 * 1e-10 * 30.0, "{name}: {divergence:.1e}");
+    }
+}
+
+/// Fault row 26: vertices, edges and sides of an elastic body on nodes, edges and faces of the grid, and a hair beside them, so that the
+/// open parts of faces are about 1e-14.
+#[test]
+fn momentum_is_kept_where_surfaces_lie_in_the_planes_of_the_grid() {
+    for offset in [0.0, 1e-14, -1e-14, 1e-7] {
+        let mut params = still_air([12; 3], DX);
+        params.fluid.smoke().rho = 1000.0;
+        let centre = DVec3::splat((6.0 + offset) * DX);
+        let cube = TetMesh::block(DVec3::splat(4.0 * DX), [4; 3]).mapped(|v| v + centre);
+        let mut soft = elastic("cube", cube, material(2e4, 0.3, 700.0));
+        soft.velocity = DVec3::new(0.0, -0.5, 0.0);
+        params.elastic = vec![soft];
+        params.time = fixed_step(DT);
+        let mut world = World::new(params).unwrap();
+        for step in 0..3 {
+            let before = body_of(&world, 0).momentum();
+            let report = world.step().unwrap();
+            let [exchanged, gained, _] = errors(&world, before, &report);
+            assert!(world.state().elastic[0].positions.iter().all(|x| x.is_finite()), "{offset:e}, step {step}");
+            assert!(report.bodies[0].impulse.length() > 0.0, "{offset:e}, step {step}: nothing happens");
+            assert!(exchanged <= 1e-12 && gained <= 1e-10, "{offset:e}, step {step}: {exchanged:.1e}, {gained:.1e}");
+        }
     }
 }

@@ -8,6 +8,8 @@ mod bubbles;
 mod cut_cells;
 mod dam_break;
 mod density_sweep;
+mod elastic_areas;
+mod elastic_bottom;
 mod elastic_buoyancy;
 mod elastic_energy;
 mod elastic_hollow;

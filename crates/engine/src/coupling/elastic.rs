@@ -17,7 +17,7 @@ use crate::geometry::{Nearest, closest};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
-use crate::solve::{Block, ElasticStep, Push, Yielding};
+use crate::solve::{Block, ElasticStep, Patches, Push, Yielding};
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +36,12 @@ const DEGREE: i32 = 2;
 
 /// Modes that are combinations of others but for this part of their square are left out.
 const DEPENDENT: f64 = 1e-6;
+
+/// A body is soft if over the step its matrix is at most this many times its mass: each vertex then moves much by itself.
+const SOFT: f64 = 4.0;
+
+/// Ties are strong if they are this part of an open face between cells.
+const STRONG: f64 = 0.3;
 
 impl ElasticCoupling {
     /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`, and `nearest`
@@ -83,7 +89,8 @@ impl ElasticCoupling {
     /// What the body adds to the pressure operator; its step of `dt`, s, is predicted.
     pub fn terms(&self, body: &ElasticBody, dt: f64) -> Yielding {
         let (push, unit) = (&self.push, self.unit());
-        let modes = orthonormal_modes(body);
+        let is_soft = is_soft(body);
+        let modes = if is_soft { Vec::new() } else { orthonormal_modes(body) };
         let mut values = Vec::with_capacity(modes.len() * push.cells.len());
         for (_, entries) in push.rows() {
             let of_mode = |mode: &Vec<DVec3>| entries.iter().map(|(v, w)| w.dot(mode[*v as usize])).sum::<f64>();
@@ -93,11 +100,14 @@ impl ElasticCoupling {
         // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
         let mut whole = vec![DVec3::ZERO; body.positions().len()];
         push.entries.iter().for_each(|(vertex, weight)| whole[*vertex as usize] += *weight);
-        let of_entry = |(vertex, weight): &(u32, DVec3)| {
-            let own = *vertex as usize;
-            let block = system.position(own, own).map(|place| system.blocks[place]);
-            unit * block.map_or(0.0, |block| weight.dot(block.inverse() * whole[own]).max(0.0))
-        };
+        // A⁻¹ of each vertex alone, times that.
+        let answers: Vec<DVec3> = (0..whole.len())
+            .map(|v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]))
+            .collect();
+        let tie = |(vertex, weight): &(u32, DVec3)| unit * weight.dot(answers[*vertex as usize]).max(0.0);
+        let ties: Vec<f64> = push.rows().map(|(_, entries)| entries.iter().map(tie).sum()).collect();
+        let strength = ties.iter().sum::<f64>() / ties.len().max(1) as f64;
+        let patches = if is_soft && strength > STRONG { self.patches(&whole, &answers) } else { Patches::default() };
         Yielding {
             push: push.clone(),
             step: Arc::new(ElasticStep {
@@ -110,8 +120,30 @@ impl ElasticCoupling {
             rho: self.rho,
             dx: self.dx,
             modes: Block { cells: push.cells.clone(), columns: modes.len(), values },
-            ties: push.rows().map(|(_, entries)| entries.iter().map(of_entry).sum()).collect(),
+            ties,
+            patches,
         }
+    }
+
+    /// A column for every vertex of the surface, as if its `answers` were those to a pressure that is the same all around it, and the
+    /// vertex moved in no other direction: of B diag(A)⁻¹ Bᵀ, that has the same row sums.
+    fn patches(&self, whole: &[DVec3], answers: &[DVec3]) -> Patches {
+        let scales: Vec<f64> = whole.iter().zip(answers).map(|(w, a)| w.dot(*a)).collect();
+        let mut columns = 0;
+        let mut number = |scale: f64| {
+            columns += u32::from(scale > 0.0);
+            (scale > 0.0).then_some(columns.wrapping_sub(1))
+        };
+        let numbers: Vec<Option<u32>> = scales.iter().map(|&scale| number(scale)).collect();
+        let mut patches = Patches::with_rows(columns as usize, self.push.cells.len());
+        for (cell, entries) in self.push.rows() {
+            let of_entry = |(vertex, weight): &(u32, DVec3)| {
+                let v = *vertex as usize;
+                numbers[v].map(|number| (number, weight.dot(answers[v]) * (self.unit() / scales[v]).sqrt()))
+            };
+            patches.push(cell as u32, entries.iter().filter_map(of_entry));
+        }
+        patches
     }
 
     /// Volume that the body pushes into cells as it moves, in units of dx², m/s.
@@ -130,6 +162,15 @@ impl ElasticCoupling {
         impulses.iter_mut().for_each(|impulse| *impulse *= -unit);
         impulses
     }
+}
+
+/// Whether vertices hardly hold one another: the mean of A beside that of M.
+fn is_soft(body: &ElasticBody) -> bool {
+    let system = body.system();
+    let of_vertex =
+        |v: usize| system.position(v, v).map_or(0.0, |k| DVec3::from(system.blocks[k].diagonal()).element_sum() / 3.0);
+    let whole: f64 = (0..system.rows()).map(of_vertex).sum();
+    whole < SOFT * body.masses().iter().sum::<f64>()
 }
 
 /// Motions of a body as a whole, in one another's measure A: Uᵀ A U = 1.

@@ -30,10 +30,10 @@ impl Cholesky {
             let row = &mut row[..n];
             for j in 0..i {
                 let other = &above[n * j..][..j];
-                scaled[j] = row[j] - scaled[..j].iter().zip(other).map(|(s, l)| s * l).sum::<f64>();
+                scaled[j] = row[j] - dot(&scaled[..j], other);
                 row[j] = scaled[j] * inverse[j];
             }
-            let pivot = row[i] - scaled[..i].iter().zip(&row[..i]).map(|(s, l)| s * l).sum::<f64>();
+            let pivot = row[i] - dot(&scaled[..i], &row[..i]);
             let sign = if i < positive { 1.0 } else { -1.0 };
             inverse[i] = if sign * pivot > ROUND_OFF * sign * row[i] { 1.0 / pivot } else { 0.0 };
         }
@@ -45,7 +45,7 @@ impl Cholesky {
         let n = self.n;
         for i in 0..n {
             let (known, rest) = v.split_at_mut(i);
-            rest[0] -= self.lower[n * i..][..i].iter().zip(known).map(|(l, v)| l * *v).sum::<f64>();
+            rest[0] -= dot(&self.lower[n * i..][..i], known);
         }
         v.iter_mut().zip(&self.inverse).for_each(|(v, inverse)| *v *= inverse);
         for i in (0..n).rev() {
@@ -58,6 +58,17 @@ impl Cholesky {
     pub fn bytes(&self) -> usize {
         8 * (self.lower.capacity() + self.inverse.capacity())
     }
+}
+
+/// Σ a b, in several sums at once: one would wait for itself.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        (0..LANES).for_each(|l| sums[l] += a[l] * b[l]);
+    }
+    a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>() + sums.iter().sum::<f64>()
 }
 
 #[cfg(test)]

@@ -97,6 +97,13 @@ impl<V: Real> Block<V> {
 }
 
 impl Block {
+    /// The largest entry on the diagonal of CᵀC.
+    pub(super) fn largest_square(&self) -> f64 {
+        let mut squares = vec![0.0; self.columns];
+        self.rows().for_each(|(_, row)| squares.iter_mut().zip(row).for_each(|(square, c)| *square += c * c));
+        squares.into_iter().fold(0.0, f64::max)
+    }
+
     /// Keep the rows that `keep` tells.
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let kept: Vec<usize> = (0..self.cells.len()).filter(|&row| keep(self.cells[row] as usize)).collect();
@@ -334,15 +341,21 @@ impl Operator for Coupled<'_> {
         self.low_rank.gather(x, &mut self.gathered);
         self.gathered.iter_mut().for_each(|g| *g = -*g);
         self.low_rank.scatter(&self.gathered, r);
-        self.answer.find(self.yielding, x);
+        self.answer.find(self.yielding, x, 0.0);
         self.answer.add(self.yielding, -1.0, r);
         dot(r, r)
     }
 
     fn direct<Z: Real>(&mut self, z: &[Z], beta: f64, p: &mut [f64]) -> f64 {
-        let mut curvature = self.laplacian.direct(z, beta, p);
+        let Self { laplacian, yielding, answer, .. } = self;
+        // Bodies answer z, not p, so that they need not wait for it: one thread solves for them.
+        let (mut curvature, answered) = if yielding.is_empty() {
+            (laplacian.direct(z, beta, p), 0.0)
+        } else {
+            rayon::join(|| laplacian.direct(z, beta, p), || answer.find(yielding, z, beta))
+        };
         curvature += self.pockets.iter().map(|pocket| pocket.energy(p)).sum::<f64>();
-        curvature += self.answer.find(self.yielding, p);
+        curvature += answered;
         self.low_rank.gather(p, &mut self.gathered);
         curvature + self.gathered.iter().map(|g| g * g).sum::<f64>()
     }

@@ -4,6 +4,7 @@ use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
 use super::laplacian::dot;
 use super::low_rank::{Coupled, Easing, LowRank};
+use super::patches::Patches;
 use super::pockets::{Pocket, spare_nodes};
 use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
 use super::yielding::Yielding;
@@ -79,6 +80,7 @@ pub struct PressureSolve {
     yielding: Vec<Yielding>,
     softened: Laplacian,
     columns: LowRank,
+    patches: Patches,
     /// For the solvers of \[A18\]: C of the bodies in cut cells and of those with face constraints, and these constraints.
     cut: LowRank,
     faces: LowRank,
@@ -162,14 +164,19 @@ impl PressureSolve {
             self.low_rank.mask(&self.laplacian, &self.pockets);
             self.yielding = std::mem::take(&mut solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
-            let softer = (!self.yielding.is_empty()).then(|| add_ties(extra, yielding_ties(&self.yielding)));
+            let softer =
+                (!self.yielding.is_empty()).then(|| add_ties(extra, self.yielding.iter().flat_map(Yielding::ties)));
             let soft = softer.as_ref().unwrap_or(extra);
-            if softer.is_some() {
-                self.softened.rebuild(faces, soft)?;
+            // The finest level knows the vertices of soft bodies themselves.
+            let is_tied = |body: &Yielding| body.patches.columns == 0;
+            let is_softened = self.yielding.iter().any(is_tied);
+            if is_softened {
+                let tied = self.yielding.iter().filter(|body| is_tied(body));
+                self.softened.rebuild(faces, &add_ties(extra, tied.flat_map(Yielding::ties)))?;
             }
             let Self { laplacian, regions, pockets, multigrid, precise, softened, .. } = self;
             let (laplacian, pockets) = (&*laplacian, &pockets[..]);
-            let preconditioned = if softer.is_some() { &*softened } else { laplacian };
+            let preconditioned = if is_softened { &*softened } else { laplacian };
             // Regions are found by one thread.
             rayon::join(
                 || regions.rebuild(laplacian, pockets, atmosphere),
@@ -186,16 +193,21 @@ impl PressureSolve {
                 &self.low_rank
             } else {
                 self.columns.blocks.clone_from(&self.low_rank.blocks);
-                self.columns.blocks.extend(self.yielding.iter().map(|body| body.modes.clone()));
+                let modes = self.yielding.iter().map(|body| &body.modes).filter(|modes| modes.columns > 0);
+                self.columns.blocks.extend(modes.cloned());
                 &self.columns
             };
+            self.patches = Patches::default();
+            self.yielding.iter().for_each(|body| self.patches.append(&body.patches));
+            let is_light = |body: &Yielding| body.modes.largest_square() > laplacian.largest();
+            let visits_twice = !self.low_rank.blocks.is_empty() || self.yielding.iter().any(is_light);
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
                     precise.rebuild(preconditioned, faces, soft);
-                    precise.couple(columns, pockets);
+                    precise.couple_soft((columns, visits_twice), &self.patches, pockets);
                 }
                 PressureSolver::Multigrid => {
-                    multigrid.couple(columns, pockets);
+                    multigrid.couple_soft((columns, visits_twice), &self.patches, pockets);
                     multigrid.smooth_boundaries(0);
                 }
                 PressureSolver::CgSchur => {}
@@ -405,11 +417,6 @@ fn add_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) ->
     let mut all = extra.clone();
     ties.for_each(|(cell, weight)| all.data[cell] += weight);
     all
-}
-
-/// What bodies of many freedoms are to single cells.
-fn yielding_ties(bodies: &[Yielding]) -> impl Iterator<Item = (usize, f64)> {
-    bodies.iter().flat_map(|body| body.push.cells.iter().map(|&cell| cell as usize).zip(body.ties.iter().copied()))
 }
 
 /// The largest entry on the diagonals of some CᵀC.

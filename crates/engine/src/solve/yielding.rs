@@ -7,10 +7,16 @@
 //! smooth modes U, are columns C with C Cᵀ = ρ dx³ B U (UᵀAU)⁻¹ Uᵀ Bᵀ, like those of a rigid body; what it does
 //! locally is a tie to zero pressure of each cell at its surface, the row sums of ρ dx³ B diag(A)⁻¹ Bᵀ. Stiff bodies are all
 //! columns, soft ones all ties.
+//!
+//! Ties say that every cell gives way by itself. Where vertices are farther apart than cells, only all cells around a vertex together
+//! do, and if the body is soft and light this tells: there, ties cost twice the iterations. Then the finest level has a sparse column
+//! for every vertex ([`Patches`]) instead.
 
 use super::laplacian::Laplacian;
 use super::low_rank::Block;
+use super::patches::Patches;
 use super::pockets::Pocket;
+use super::real::Real;
 use super::sparse::{SparseFactor, SparseSymmetric};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -31,6 +37,8 @@ pub struct Yielding {
     pub modes: Block,
     /// What it does locally, for the preconditioner: a tie for every row of B.
     pub ties: Vec<f64>,
+    /// The same vertex by vertex, if it is soft: a column each, with the ties for row sums.
+    pub patches: Patches,
 }
 
 /// An elastic body over a step.
@@ -81,11 +89,11 @@ impl Push {
     }
 
     /// out ← Bᵀ p, three values a vertex.
-    pub fn gather(&self, p: &[f64], out: &mut [f64]) {
+    pub fn gather<T: Real>(&self, p: &[T], out: &mut [f64]) {
         out.fill(0.0);
         for (cell, entries) in self.rows() {
             for (vertex, weight) in entries {
-                let push = p[cell] * *weight;
+                let push = p[cell].f64() * *weight;
                 out[3 * *vertex as usize..][..3].iter_mut().zip(push.to_array()).for_each(|(out, push)| *out += push);
             }
         }
@@ -116,6 +124,11 @@ impl Yielding {
         self.rho * self.dx.powi(3)
     }
 
+    /// What it does locally to the pressure of single cells.
+    pub(super) fn ties(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.push.cells.iter().map(|&cell| cell as usize).zip(self.ties.iter().copied())
+    }
+
     /// Number of freedoms.
     pub fn freedoms(&self) -> usize {
         self.step.factor.size()
@@ -125,6 +138,7 @@ impl Yielding {
     pub(super) fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
         self.modes.retain(keep);
+        self.patches.retain(keep);
         let mut rows = BTreeMap::new();
         let mut ties = Vec::new();
         for ((cell, entries), tie) in self.push.rows().zip(&self.ties).filter(|((cell, _), _)| keep(*cell)) {
@@ -139,6 +153,7 @@ impl Yielding {
         let before: BTreeMap<usize, f64> =
             self.push.rows().map(|(cell, _)| cell).zip(self.ties.iter().copied()).collect();
         self.push.fold(&onto);
+        self.patches.fold(&onto);
         let mut ties = BTreeMap::<usize, f64>::new();
         before.into_iter().for_each(|(cell, tie)| *ties.entry(onto(cell).unwrap_or(cell)).or_default() += tie);
         self.ties = ties.into_values().collect();
@@ -154,21 +169,28 @@ pub(super) struct Answer {
     /// Bᵀ p and ρ dx³ A⁻¹ Bᵀ p of one body after the other.
     gathered: Vec<Vec<f64>>,
     velocity: Vec<Vec<f64>>,
+    fresh: Vec<f64>,
 }
 
 impl Answer {
-    /// Find the answer to `p`; returns pᵀ (Σ ρ dx³ B A⁻¹ Bᵀ) p.
-    pub fn find(&mut self, bodies: &[Yielding], p: &[f64]) -> f64 {
+    /// Find the answer to z + `beta` p, p being what was answered last; returns what it adds to pᵀ Σ p.
+    pub fn find<Z: Real>(&mut self, bodies: &[Yielding], z: &[Z], beta: f64) -> f64 {
         self.gathered.resize_with(bodies.len(), Vec::new);
         self.velocity.resize_with(bodies.len(), Vec::new);
         let parts = bodies.iter().zip(&mut self.gathered).zip(&mut self.velocity);
         parts
             .map(|((body, gathered), velocity)| {
                 gathered.resize(body.freedoms(), 0.0);
-                body.push.gather(p, gathered);
-                velocity.clone_from(gathered);
-                body.step.factor.solve_in_place(velocity);
-                velocity.iter_mut().for_each(|v| *v *= body.unit());
+                velocity.resize(body.freedoms(), 0.0);
+                let fresh = &mut self.fresh;
+                fresh.resize(body.freedoms(), 0.0);
+                body.push.gather(z, fresh);
+                let follow = |old: &mut Vec<f64>, new: &[f64], scale: f64| {
+                    old.iter_mut().zip(new).for_each(|(old, new)| *old = scale * new + beta * *old);
+                };
+                follow(gathered, fresh, 1.0);
+                body.step.factor.solve_in_place(fresh);
+                follow(velocity, fresh, body.unit());
                 gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()
             })
             .sum()

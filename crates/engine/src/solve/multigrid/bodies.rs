@@ -29,20 +29,26 @@
 
 use super::super::dense::Cholesky;
 use super::super::low_rank::{self, Block, LowRank};
+use super::super::patches::Patches;
 use super::super::real::Real;
 use super::columns::{Columns, Felt};
 use super::level::Level;
+use super::patched::Patched;
 use super::sweep::coefficients;
 use rayon::prelude::*;
 
 /// The bodies and pockets on one level.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bodies<T> {
+    /// Columns of vertices, which come before all others.
+    patched: Patched<T>,
     /// Columns of the bodies, then of the pockets.
     blocks: Vec<Columns<T>>,
     pockets: Vec<Node<T>>,
-    /// How many of the columns are those of bodies.
+    /// How many of the columns are those of bodies and their vertices.
     moving: usize,
+    /// Whether the coarser level is worth a second visit.
+    visits_twice: bool,
     /// Of H.
     factor: Cholesky,
     /// Of Σ itself, where the level is small.
@@ -83,14 +89,18 @@ struct Node<T> {
 pub(super) struct Extra {
     /// C, without the rows of pockets.
     pub bodies: LowRank,
+    /// Columns of vertices, on the finest level.
+    pub patches: Patches,
     /// −w of every pocket, and its row of C_λ.
     pub pockets: Vec<(Block, Vec<f64>)>,
+    /// Whether small levels are visited twice.
+    pub visits_twice: bool,
 }
 
 impl<T: Real> Bodies<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.blocks.is_empty()
+        self.blocks.is_empty() && self.patched.k.columns == 0
     }
 
     /// Whether there are pockets.
@@ -100,7 +110,7 @@ impl<T: Real> Bodies<T> {
 
     /// Whether the coarser level is worth a second visit.
     pub fn visits_twice(&self) -> bool {
-        self.moving > 0 && !self.is_held
+        self.visits_twice && !self.is_held
     }
 
     /// Whether the level is solved directly.
@@ -125,7 +135,9 @@ impl<T: Real> Bodies<T> {
 
     /// Factorise Σ of a small level.
     pub fn build_bottom(&mut self, extra: Extra, level: &Level<T>) {
-        let Extra { bodies, pockets } = extra;
+        let Extra { mut bodies, patches, mut pockets, .. } = extra;
+        bodies.blocks.extend((patches.columns > 0).then(|| patches.whole()));
+        pockets.iter_mut().for_each(|(_, row)| row.resize(bodies.columns(), 0.0));
         *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
         self.bottom = Some(factorise(&bodies, &pockets, level));
         if self.has_pockets() && bodies.columns() > 0 {
@@ -154,32 +166,50 @@ impl<T: Real> Bodies<T> {
 
     /// r ← r − Σ x beyond L, and the same for the right-hand sides of the pockets; x is that of the last cycle.
     pub fn subtract_product(&mut self, x: &[T], r: &mut [T]) {
-        let Self { blocks, pockets, moving, work, is_held, .. } = self;
-        gather(blocks, work, |block, out| block.k.gather(x, out));
+        let Self { patched, blocks, pockets, moving, work, is_held, .. } = self;
+        gather(
+            (patched, blocks),
+            work,
+            |patched, out| patched.k.add_gathered(x, out),
+            |block, out| block.k.gather(x, out),
+        );
         let (mu, drawn) = work.split_at_mut(*moving);
+        let first = patched.k.columns;
         for pocket in pockets.iter() {
-            mu.iter_mut().zip(&pocket.row).for_each(|(mu, c)| *mu += c * pocket.value);
+            mu[first..].iter_mut().zip(&pocket.row).for_each(|(mu, c)| *mu += c * pocket.value);
         }
         if *is_held {
             mu.fill(0.0);
         }
         for (pocket, drawn) in pockets.iter_mut().zip(drawn) {
-            let pushed: f64 = pocket.row.iter().zip(&*mu).map(|(c, mu)| c * mu).sum();
+            let pushed: f64 = pocket.row.iter().zip(&mu[first..]).map(|(c, mu)| c * mu).sum();
             pocket.rhs -= pocket.total * pocket.value + *drawn + pushed;
             *drawn = pocket.value;
         }
-        subtract(blocks, work, r);
+        let work = std::mem::take(work);
+        self.subtract(&work, r);
+        self.work = work;
+    }
+
+    /// b ← b − K y.
+    fn subtract<B: Real>(&self, y: &[f64], b: &mut [B]) {
+        let columns: Vec<&Block<T>> = self.blocks.iter().map(|block| &block.k).collect();
+        let (of_patches, of_blocks) = y.split_at(self.patched.k.columns);
+        self.patched.k.subtract(of_patches, b);
+        low_rank::scatter(&columns, &of_blocks.iter().map(|y| -y).collect::<Vec<f64>>(), b);
     }
 
     /// Smooth the columns on `fine`, whose coarser level is `coarse`; returns what there is of them there.
     pub fn build(&mut self, extra: Extra, fine: &Level<T>, coarse: &Level<T>) -> Extra {
-        let Extra { bodies, pockets } = extra;
-        let columns = bodies.columns();
+        let Extra { bodies, patches, pockets, visits_twice } = extra;
+        let columns = patches.columns + bodies.columns();
+        let patched = Patched::new(&patches, fine, coarse);
         let moved: Vec<(Columns<T>, Block)> =
             bodies.blocks.into_par_iter().map(|c| Columns::of_body(c, fine, coarse)).collect();
         let (blocks, blocks_coarse): (Vec<Columns<T>>, Vec<Block>) = moved.into_iter().unzip();
-        *self = Self { blocks, moving: columns, ..Self::default() };
-        let mut coarser = Extra { bodies: LowRank { blocks: blocks_coarse }, pockets: Vec::new() };
+        *self = Self { patched, blocks, moving: columns, visits_twice, ..Self::default() };
+        let bodies = LowRank { blocks: blocks_coarse };
+        let mut coarser = Extra { bodies, patches: Patches::default(), pockets: Vec::new(), visits_twice };
         let held: Vec<(Columns<T>, Felt<T>, Block)> =
             pockets.par_iter().map(|(k, _)| Columns::of_pocket(k, fine, coarse)).collect();
         for (pocket, (columns, felt, k_coarse)) in pockets.iter().zip(held) {
@@ -204,14 +234,16 @@ impl<T: Real> Bodies<T> {
     /// Factorise H.
     fn factorise(&mut self) {
         let (bodies, columns) = (self.blocks.len() - self.pockets.len(), self.moving + self.pockets.len());
-        let mut h = products(&self.blocks, columns);
+        let mut h = vec![0.0; columns * columns];
+        self.patched.products(&mut h, columns, self.blocks.iter().map(|block| &block.k));
+        products(&self.blocks, (self.patched.k.columns, columns), &mut h);
         for n in 0..self.moving {
             h[columns * n + n] += 1.0;
         }
         for (n, pocket) in self.pockets.iter().enumerate() {
             let row = &mut h[columns * (self.moving + n)..][..columns];
             row[self.moving + n] -= pocket.total;
-            row.iter_mut().zip(&pocket.row).for_each(|(h, c)| *h -= c);
+            row[self.patched.k.columns..].iter_mut().zip(&pocket.row).for_each(|(h, c)| *h -= c);
         }
         if bodies > 0 && self.has_pockets() {
             let n = self.pockets.len();
@@ -239,7 +271,7 @@ impl<T: Real> Bodies<T> {
         if self.is_empty() {
             return;
         }
-        let Self { blocks, pushed, saved, .. } = self;
+        let Self { patched, blocks, pushed, saved, .. } = self;
         low_rank::gather(
             blocks,
             rows(blocks),
@@ -249,11 +281,17 @@ impl<T: Real> Bodies<T> {
                 saved.iter_mut().zip(&block.k.cells).for_each(|(saved, &cell)| *saved = b[cell as usize].f64());
             },
         );
-        gather(blocks, pushed, |block, out| block.t.gather(b, out));
+        saved.extend(patched.k.cells.iter().map(|&cell| b[cell as usize].f64()));
+        gather(
+            (patched, blocks),
+            pushed,
+            |patched, out| patched.t.add_gathered(b, out),
+            |block, out| block.t.gather(b, out),
+        );
         pushed[self.moving..].iter_mut().zip(&self.pockets).for_each(|(y, pocket)| *y -= pocket.rhs);
         let mut y = std::mem::take(pushed);
         self.solve(&mut y);
-        subtract(&self.blocks, &y, b);
+        self.subtract(&y, b);
         self.pushed = y;
     }
 
@@ -276,15 +314,20 @@ impl<T: Real> Bodies<T> {
         for (pocket, correction) in self.pockets.iter().zip(coarser.values()) {
             low_rank::scatter(&[&pocket.felt.black], &[correction], black);
         }
-        let Self { blocks, work, .. } = self;
-        gather(blocks, work, |block, out| {
-            block.f.gather(black, out);
-            block.f_coarse.add_gathered(e, out);
-            out.iter_mut().for_each(|out| *out /= scale);
-        });
+        let Self { patched, blocks, work, .. } = self;
+        gather(
+            (patched, blocks),
+            work,
+            |patched, out| patched.add_left(black, e, out),
+            |block, out| {
+                block.f.gather(black, out);
+                block.f_coarse.add_gathered(e, out);
+            },
+        );
         let mut kappa = std::mem::take(work);
+        kappa.iter_mut().for_each(|kappa| *kappa /= scale);
         self.solve(&mut kappa);
-        subtract(&self.blocks, &kappa, b);
+        self.subtract(&kappa, b);
         self.pushed.iter_mut().zip(&kappa).for_each(|(pushed, more)| *pushed += *more);
         self.work = kappa;
     }
@@ -294,14 +337,21 @@ impl<T: Real> Bodies<T> {
         if self.is_empty() {
             return 0.0;
         }
-        let Self { blocks, pockets, moving, pushed, work, saved, .. } = self;
+        let Self { patched, blocks, pockets, moving, pushed, work, saved, .. } = self;
         let columns: Vec<&Block<T>> = blocks.iter().map(|block| &block.k).collect();
         let starts = low_rank::starts(columns.iter().map(|block| block.cells.len()));
         low_rank::for_rows(&columns, b, |n, rows, b, first| {
             let saved = &saved[starts[n] + rows.start..];
             columns[n].cells[rows].iter().zip(saved).for_each(|(&c, &saved)| b[c as usize - first] = B::of(saved));
         });
-        gather(blocks, work, |block, out| block.k.gather(z, out));
+        let of_patches = &saved[starts.last().map_or(0, |start| start + columns[columns.len() - 1].cells.len())..];
+        patched.k.cells.iter().zip(of_patches).for_each(|(&c, &saved)| b[c as usize] = B::of(saved));
+        gather(
+            (patched, blocks),
+            work,
+            |patched, out| patched.k.add_gathered(z, out),
+            |block, out| block.k.gather(z, out),
+        );
         let mut product: f64 = pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum();
         for (pocket, y) in pockets.iter_mut().zip(&pushed[*moving..]) {
             pocket.value = T::of(scale * y).f64();
@@ -320,7 +370,8 @@ impl<T: Real> Bodies<T> {
         let block = |block: &Block<T>| 4 * block.cells.capacity() + size_of::<T>() * block.values.capacity();
         let columns = |c: &Columns<T>| block(&c.k) + block(&c.t) + block(&c.f) + block(&c.f_coarse);
         let felt = |node: &Node<T>| block(&node.felt.lift) + block(&node.felt.black) + block(&node.felt.left);
-        self.blocks.iter().map(columns).sum::<usize>()
+        self.patched.bytes()
+            + self.blocks.iter().map(columns).sum::<usize>()
             + self.pockets.iter().map(felt).sum::<usize>()
             + self.factor.bytes()
             + 8 * self.saved.capacity()
@@ -385,21 +436,24 @@ fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &L
     Cholesky::new(n, sigma)
 }
 
-/// One number per column of each block.
-fn gather<T: Real>(blocks: &[Columns<T>], out: &mut Vec<f64>, f: impl Fn(&Columns<T>, &mut [f64]) + Sync) {
-    low_rank::gather(blocks, rows(blocks), out, |block| block.k.columns, f);
+/// One number per column: those of the patches, then those of each block.
+fn gather<T: Real>(
+    (patched, blocks): (&Patched<T>, &[Columns<T>]),
+    out: &mut Vec<f64>,
+    of_patches: impl Fn(&Patched<T>, &mut [f64]),
+    of_block: impl Fn(&Columns<T>, &mut [f64]) + Sync,
+) {
+    low_rank::gather(blocks, rows(blocks), out, |block| block.k.columns, of_block);
+    if patched.k.columns > 0 {
+        let mut first = vec![0.0; patched.k.columns];
+        of_patches(patched, &mut first);
+        out.splice(0..0, first);
+    }
 }
 
 /// Rows of all K.
 fn rows<T>(blocks: &[Columns<T>]) -> usize {
     blocks.iter().map(|block| block.k.cells.len()).sum()
-}
-
-/// b ← b − K y.
-fn subtract<T: Real, B: Real>(blocks: &[Columns<T>], y: &[f64], b: &mut [B]) {
-    let (columns, pushed): (Vec<&Block<T>>, Vec<f64>) =
-        (blocks.iter().map(|block| &block.k).collect(), y.iter().map(|y| -y).collect());
-    low_rank::scatter(&columns, &pushed, b);
 }
 
 /// Ties below this part of the diagonal count as none where a level is solved directly.
@@ -455,20 +509,19 @@ fn balance(component: &[bool], columns: usize, rows: &mut [(usize, Vec<f64>)]) {
     }
 }
 
-/// Kᵀ T, the lower triangle of blocks.
-fn products<T: Real>(blocks: &[Columns<T>], columns: usize) -> Vec<f64> {
+/// Kᵀ T, the lower triangle of blocks, the first of which is column `first`.
+fn products<T: Real>(blocks: &[Columns<T>], (first, columns): (usize, usize), matrix: &mut [f64]) {
     let starts = low_rank::starts(blocks.iter().map(|block| block.k.columns));
     // Each pair of blocks is independent of the others.
     let pairs: Vec<(usize, usize)> = (0..blocks.len()).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();
     let products: Vec<Option<Vec<f64>>> = pairs.par_iter().map(|&(a, b)| product(&blocks[a].k, &blocks[b].t)).collect();
-    let mut matrix = vec![0.0; columns * columns];
     for (&(a, b), product) in pairs.iter().zip(products) {
         for (n, value) in product.into_iter().flatten().enumerate() {
-            let (row, column) = (starts[a] + n / blocks[b].k.columns, starts[b] + n % blocks[b].k.columns);
+            let (row, column) =
+                (first + starts[a] + n / blocks[b].k.columns, first + starts[b] + n % blocks[b].k.columns);
             matrix[columns * row + column] = value;
         }
     }
-    matrix
 }
 
 /// Aᵀ B, row after row; nothing if they share no cell.

@@ -41,35 +41,35 @@ pub(super) struct Felt<T> {
 const REACH: usize = 3;
 
 /// No such cell.
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 
 /// A cell that columns reach.
-struct Reached {
-    at: [usize; 3],
+pub(super) struct Reached {
+    pub at: [usize; 3],
     /// Numbers of the reached neighbours x−, x+, y−, y+, z−, z+, or `NONE`.
-    beside: [u32; 6],
-    faces: [f64; 6],
+    pub beside: [u32; 6],
+    pub faces: [f64; 6],
     /// 1 ÷ diagonal.
-    inverse: f64,
+    pub inverse: f64,
     /// How much of a correction the cell takes.
-    factor: f64,
+    pub factor: f64,
 }
 
 /// The unknowns within [`REACH`] of some cells, in storage order, and what smoothing does there.
-struct Surroundings {
+pub(super) struct Surroundings {
     dims: [usize; 3],
     /// The box around them.
     low: [usize; 3],
     size: [usize; 3],
     /// Numbers of the cells of the box, or `NONE`.
     numbers: Vec<u32>,
-    cells: Vec<Reached>,
-    red: Vec<usize>,
-    black: Vec<usize>,
+    pub cells: Vec<Reached>,
+    pub red: Vec<usize>,
+    pub black: Vec<usize>,
 }
 
 impl Surroundings {
-    fn new<T: Real>(from: &[u32], level: &Level<T>) -> Self {
+    pub fn new<T: Real>(from: &[u32], level: &Level<T>) -> Self {
         let dims = level.dims;
         let (mut low, mut high) = (dims, [0; 3]);
         for &cell in from {
@@ -126,19 +126,19 @@ impl Surroundings {
     }
 
     /// Number of a cell of the level that is an unknown.
-    fn number(&self, cell: usize) -> Option<usize> {
+    pub fn number(&self, cell: usize) -> Option<usize> {
         let number = self.numbers[self.index(unravel(self.dims, cell))];
         (number != NONE).then_some(number as usize)
     }
 
     /// Storage index of a reached cell.
-    fn cell(&self, n: usize) -> usize {
+    pub fn cell(&self, n: usize) -> usize {
         let [i, j, k] = self.cells[n].at;
         i + self.dims[0] * (j + self.dims[1] * k)
     }
 
     /// The slot of a reached cell, among those of its colour.
-    fn slot(&self, n: usize) -> usize {
+    pub fn slot(&self, n: usize) -> usize {
         let [i, j, k] = self.cells[n].at;
         i / 2 + self.dims[0].div_ceil(2) * (j + self.dims[1] * k)
     }
@@ -389,6 +389,25 @@ impl<'a> Restriction<'a> {
         }
         block
     }
+}
+
+/// The cells of the coarser level that the correction of a cell comes from, with weights: see `transfer`.
+pub(super) fn parents<T: Real>(cell: &Reached, coarse: &Level<T>) -> [(usize, f64); 4] {
+    let Reached { at, factor, .. } = cell;
+    let [nx, ny, _] = coarse.dims;
+    let strides = [1, nx, nx * ny];
+    let own: usize = (0..3).map(|a| strides[a] * (at[a] / 2)).sum();
+    let sides = coarse.coarse.open[own];
+    let mut parents = [(own, 0.0); 4];
+    parents[0].1 = *factor;
+    for a in 0..3 {
+        let upper = at[a] % 2;
+        if sides >> (2 * a + upper) & 1 == 1 {
+            parents[a + 1] = (if upper == 1 { own + strides[a] } else { own - strides[a] }, 0.25 * factor);
+            parents[0].1 -= 0.25 * factor;
+        }
+    }
+    parents
 }
 
 fn unravel([nx, ny, _]: [usize; 3], index: usize) -> [usize; 3] {

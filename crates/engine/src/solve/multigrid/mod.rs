@@ -13,12 +13,14 @@ mod bodies;
 mod columns;
 mod level;
 mod passes;
+mod patched;
 mod sweep;
 mod transfer;
 
 use super::conjugate_gradients::Preconditioner;
 use super::laplacian::Laplacian;
 use super::low_rank::{Block, LowRank};
+use super::patches::Patches;
 use super::pockets::Pocket;
 use super::real::Real;
 use super::stencil::Network;
@@ -75,13 +77,25 @@ impl<T: Real> Multigrid<T> {
     /// Add C Cᵀ of bodies, and pockets of air, to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for
     /// Σ = L + C Cᵀ with the pockets' pressures as further unknowns.
     pub fn couple(&mut self, low_rank: &LowRank, pockets: &[Pocket]) {
+        self.couple_soft((low_rank, true), &Patches::default(), pockets);
+    }
+
+    /// The same with `patches`, columns that the finest level alone knows: the operator has ties in their place on coarser ones.
+    /// With `visits_twice`, the cycle is fit for light bodies.
+    pub(super) fn couple_soft(
+        &mut self,
+        (low_rank, visits_twice): (&LowRank, bool),
+        patches: &Patches,
+        pockets: &[Pocket],
+    ) {
         self.levels.iter_mut().for_each(|level| level.bodies.clear());
         self.nodes.clear();
-        if low_rank.blocks.is_empty() && pockets.is_empty() {
+        if low_rank.blocks.is_empty() && patches.columns == 0 && pockets.is_empty() {
             return;
         }
         self.nodes.extend(pockets.iter().map(|pocket| pocket.node));
-        let mut extra = self.extra(low_rank, pockets);
+        let mut extra = self.extra(low_rank, patches, pockets);
+        extra.visits_twice = visits_twice && low_rank.columns() > 0;
         for l in 0..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(l + 1);
             let (fine, mut bodies) = (&mut finer[l], Bodies::default());
@@ -110,7 +124,7 @@ impl<T: Real> Multigrid<T> {
     }
 
     /// Bodies and pockets in the units of the cycle.
-    fn extra(&self, low_rank: &LowRank, pockets: &[Pocket]) -> Extra {
+    fn extra(&self, low_rank: &LowRank, patches: &Patches, pockets: &[Pocket]) -> Extra {
         let mut bodies = low_rank.clone();
         let scale = self.unit.sqrt().recip();
         bodies.blocks.iter_mut().flat_map(|block| &mut block.values).for_each(|value| *value *= scale);
@@ -125,7 +139,11 @@ impl<T: Real> Multigrid<T> {
         let pockets: Vec<(Block, Vec<f64>)> = pockets.iter().map(of_pocket).collect();
         let nodes = &self.nodes;
         bodies.blocks.iter_mut().for_each(|block| block.retain(|cell| !nodes.contains(&cell)));
-        Extra { bodies, pockets }
+        let mut patches = patches.scaled(scale);
+        if !nodes.is_empty() && patches.columns > 0 {
+            patches.retain(|cell| !nodes.contains(&cell));
+        }
+        Extra { bodies, patches, pockets, visits_twice: true }
     }
 
     /// Whether the next cycles are for L alone, as if there were no bodies.

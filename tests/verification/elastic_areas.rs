@@ -1,0 +1,71 @@
+//! Rows B5 and B6 for elastic bodies: what still water does to a body that is squashed, through its own B, and how far areas from a
+//! distance field are off that.
+//!
+//! With p = −ρ g y at cell centres, Σ over the vertices of the impulses is ρ g times the discrete volume dx Σ (1 − open) dx² over
+//! horizontal faces, if both come from the same polygons. \[ZB17\] take the open parts from the distance at nodes instead.
+
+use crate::support::elastic::{ball, elastic, material};
+use bathtub_engine::coupling::elastic::ElasticCoupling;
+use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
+use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
+use bathtub_engine::grid::cut_cells::{CutCells, cut, open_from_distance};
+use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
+use bathtub_engine::solid::ElasticBody;
+use glam::DVec3;
+use std::sync::Arc;
+
+/// A ball of radius `r` cells of size 1, squashed along y.
+fn squashed(r: f64, n: usize) -> ElasticBody {
+    let centre = DVec3::splat(0.5 * n as f64);
+    let soft = elastic("soft", ball(r, centre, 0.4 * r), material(1e5, 0.3, 1000.0));
+    let mut body = soft.body([false; 3]).unwrap();
+    let mut state = body.state();
+    state.positions.iter_mut().for_each(|x| *x = centre + (*x - centre) * DVec3::new(1.05, 0.9, 1.02));
+    body.restore(&state).unwrap();
+    body
+}
+
+/// The surface alone, without the vertices inside.
+fn skin(body: &ElasticBody) -> TriMesh {
+    let names = body.surface_vertices();
+    let name = |v: u32| names.binary_search(&v).expect("a vertex of the surface") as u32;
+    TriMesh {
+        vertices: names.iter().map(|&v| body.positions()[v as usize]).collect(),
+        triangles: body.surface().triangles.iter().map(|triangle| triangle.map(name)).collect(),
+    }
+}
+
+#[test]
+fn still_water_lifts_a_squashed_ball_by_what_it_displaces() {
+    for r in [4usize, 8] {
+        let n = 2 * r + 6;
+        let grid = Grid::new([n; 3], 1.0, DVec3::ZERO);
+        let body = squashed(r as f64, n);
+        let surface = cut(&grid, body.surface());
+        let mut cells = CutCells::new(&grid);
+        cells.add(&surface, |_| DVec3::ZERO);
+        let taken = |open: &FaceField| open.axes[Axis::Y.index()].iter().map(|open| 1.0 - open).sum::<f64>();
+        let displaced = taken(&cells.open);
+        let solids = Solids { cells, distance: CellField::new(&grid, 8.0), constrained: Vec::new() };
+        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], Some(solids), |_| (DVec3::ZERO, Some(0)));
+        let nothing = |_: DVec3| None;
+        let coupling = ElasticCoupling::new(&grid, 1.0, &boundary, (&body, 0), (&surface.polygons, nothing));
+        let mut p = CellField::new(&grid, 0.0);
+        (0..grid.cells()).for_each(|cell| p.data[cell] = -grid.cell_centre(grid.cell_at(cell)).y);
+        let impulses = coupling.impulses(&body, &p);
+        let lift: DVec3 = impulses.chunks_exact(3).map(DVec3::from_slice).sum();
+
+        let distance = SignedDistance::new(&Shape::Mesh(Arc::new(skin(&body)))).at_nodes(&Pose::IDENTITY, &grid, 2.0);
+        let mismatch = taken(&open_from_distance(&grid, &distance)) / displaced - 1.0;
+        let volume = displaced / body.volume() - 1.0;
+        println!(
+            "R = {r}: lift off by {:.1e}, discrete volume {:+.2} %, areas from distance {:+.2} %",
+            (lift - displaced * DVec3::Y).length() / displaced,
+            100.0 * volume,
+            100.0 * mismatch
+        );
+        assert!((lift - displaced * DVec3::Y).length() < 1e-9 * displaced, "R = {r}: lift {lift} for {displaced}");
+        assert!(volume.abs() < 0.5 / (r * r) as f64, "R = {r}: discrete volume off by {volume}");
+        assert!(mismatch.abs() < 0.02 * (8.0 / r as f64).powi(2), "R = {r}: areas from distance off by {mismatch}");
+    }
+}
