@@ -27,8 +27,8 @@ const DX: f64 = 1.0 / CELLS as f64;
 /// Height of the grid, and where the slab ends, in cells: amid one, so that pressure acts where it is.
 const HEIGHT: usize = 39;
 const END: f64 = 7.5;
-/// The slab reaches this far into the walls, in cells, as bars do (row H1).
-const OVERLAP: f64 = 0.25;
+/// The slab reaches this far into the walls, in cells, as bars do (row H1), and is thicker than the grid by as much on either side.
+const OVERLAP: f64 = 0.01;
 /// Elements along x and y.
 const ELEMENTS: [usize; 2] = [32, 4];
 
@@ -49,7 +49,7 @@ fn held(mesh: &TetMesh) -> Vec<usize> {
     (0..mesh.vertices.len()).filter(|&v| mesh.vertices[v].y < -0.99 * DX).collect()
 }
 
-/// Area of the top that belongs to each vertex, m².
+/// Area of the top under the fluid that belongs to each vertex, m².
 fn top_areas(body: &ElasticBody) -> Vec<f64> {
     let (surface, top) = (body.surface(), (END - 1e-6) * DX);
     let mut areas = vec![0.0; surface.vertices.len()];
@@ -57,7 +57,7 @@ fn top_areas(body: &ElasticBody) -> Vec<f64> {
         let corners = triangle.map(|v| surface.vertices[v as usize]);
         if corners.iter().all(|corner| corner.y > top) {
             let area = 0.5 * (corners[1] - corners[0]).cross(corners[2] - corners[0]).length();
-            triangle.iter().for_each(|&v| areas[v as usize] += area / 3.0);
+            triangle.iter().for_each(|&v| areas[v as usize] += area / 3.0 / (1.0 + 2.0 * OVERLAP));
         }
     }
     areas

@@ -43,6 +43,9 @@ const SOFT: f64 = 4.0;
 /// Ties are strong if they are this part of an open face between cells.
 const STRONG: f64 = 0.3;
 
+/// Vertices are far apart if each has more than this many cells.
+const WIDE: usize = 3;
+
 impl ElasticCoupling {
     /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`, and `nearest`
     /// tells the point of the surface that they move with.
@@ -107,7 +110,9 @@ impl ElasticCoupling {
         let tie = |(vertex, weight): &(u32, DVec3)| unit * weight.dot(answers[*vertex as usize]).max(0.0);
         let ties: Vec<f64> = push.rows().map(|(_, entries)| entries.iter().map(tie).sum()).collect();
         let strength = ties.iter().sum::<f64>() / ties.len().max(1) as f64;
-        let patches = if is_soft && strength > STRONG { self.patches(&whole, &answers) } else { Patches::default() };
+        let vertices = whole.iter().filter(|whole| **whole != DVec3::ZERO).count();
+        let is_patched = is_soft && strength > STRONG && ties.len() > WIDE * vertices;
+        let patches = if is_patched { self.patches(&whole, &answers) } else { Patches::default() };
         Yielding {
             push: push.clone(),
             step: Arc::new(ElasticStep {
@@ -125,17 +130,14 @@ impl ElasticCoupling {
         }
     }
 
-    /// A column for every vertex of the surface, as if its `answers` were those to a pressure that is the same all around it, and the
-    /// vertex moved in no other direction: of B diag(A)⁻¹ Bᵀ, that has the same row sums.
+    /// A column for every vertex, of which a pressure that is the same in all its cells, `whole`, gets these `answers`: it moves in that
+    /// direction and no other. All have the row sums of ρ dx³ B diag(A)⁻¹ Bᵀ.
     fn patches(&self, whole: &[DVec3], answers: &[DVec3]) -> Patches {
         let scales: Vec<f64> = whole.iter().zip(answers).map(|(w, a)| w.dot(*a)).collect();
-        let mut columns = 0;
-        let mut number = |scale: f64| {
-            columns += u32::from(scale > 0.0);
-            (scale > 0.0).then_some(columns.wrapping_sub(1))
-        };
-        let numbers: Vec<Option<u32>> = scales.iter().map(|&scale| number(scale)).collect();
-        let mut patches = Patches::with_rows(columns as usize, self.push.cells.len());
+        let moving: Vec<usize> = (0..scales.len()).filter(|&v| scales[v] > 0.0).collect();
+        let mut numbers = vec![None; scales.len()];
+        moving.iter().enumerate().for_each(|(number, &v)| numbers[v] = Some(number as u32));
+        let mut patches = Patches::with_rows(moving.len(), self.push.cells.len());
         for (cell, entries) in self.push.rows() {
             let of_entry = |(vertex, weight): &(u32, DVec3)| {
                 let v = *vertex as usize;

@@ -164,6 +164,7 @@ impl PressureSolve {
             self.low_rank.mask(&self.laplacian, &self.pockets);
             self.yielding = std::mem::take(&mut solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
+            limit_patches(&mut self.yielding);
             let softer =
                 (!self.yielding.is_empty()).then(|| add_ties(extra, self.yielding.iter().flat_map(Yielding::ties)));
             let soft = softer.as_ref().unwrap_or(extra);
@@ -411,6 +412,20 @@ const STIFF: f64 = 1e3;
 
 /// Bodies are light if this part of the right-hand side is left once they have given way to it.
 const LIGHT: f64 = 0.1;
+
+/// As many columns of vertices are worth their dense factorisation.
+const MOST_PATCHES: usize = 768;
+
+/// Leave ties to bodies whose vertices are too many.
+fn limit_patches(bodies: &mut [Yielding]) {
+    let mut room = MOST_PATCHES;
+    for patches in bodies.iter_mut().map(|body| &mut body.patches) {
+        match room.checked_sub(patches.columns) {
+            Some(rest) => room = rest,
+            None => *patches = Patches::default(),
+        }
+    }
+}
 
 /// `extra` with more ties.
 fn add_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) -> CellField<f64> {

@@ -111,24 +111,25 @@ fn a9_all_systems_have_one_solution() {
     }
 }
 
-/// The solver of choice needs about as many iterations as without the body; up to three times as many if vertices are two cells
-/// apart and much lighter than the fluid around them, since ties know single cells only.
+/// The solver of choice needs about as many iterations as without the body; up to twice as many if vertices are two cells apart and
+/// much lighter than the fluid around them.
 #[test]
 fn iterations_hardly_depend_on_the_body() {
     for (ratio, youngs_modulus, most) in [
-        (0.1, 1e3, 34),
-        (0.1, 1e5, 14),
-        (0.1, 1e8, 13),
-        (1.0, 1e3, 18),
-        (1.0, 1e6, 13),
+        (0.1, 1e3, 24),
+        (0.1, 1e5, 15),
+        (0.1, 1e8, 14),
+        (1.0, 1e3, 16),
+        (1.0, 1e6, 14),
         (10.0, 1e3, 14),
-        (10.0, 1e8, 13),
+        (10.0, 1e8, 14),
     ] {
         let tank = Tank::new(24, 0.08, material(youngs_modulus, ratio), true);
         let mut solve = PressureSolve::new();
         let solver = PressureSolver::Multigrid;
         let (_, plain) = tank.solve(&mut solve, solver, &SolidTerms::default(), 1e-10);
         let (_, coupled) = tank.solve(&mut solve, solver, &tank.terms, 1e-10);
+        println!("{ratio}, {youngs_modulus:e} Pa: {coupled} iterations, {plain} without");
         assert!(
             plain <= 12 && coupled <= most,
             "{ratio}, {youngs_modulus:e} Pa: {coupled} iterations, {plain} without"

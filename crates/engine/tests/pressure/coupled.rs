@@ -1,9 +1,9 @@
 //! Systems coupled to rigid bodies: Σ = L + C Cᵀ (design eq. 1).
 
 use crate::network::{Network, Random, dot, norm, tight};
-use bathtub_engine::grid::{Axis, Grid};
+use bathtub_engine::grid::{Axis, CellField, Grid};
 use bathtub_engine::solve::{
-    Block, Coupled, Laplacian, LowRank, Multigrid, Operator, Preconditioner, Real, SolveParams, Vectors,
+    Block, Coupled, Laplacian, LowRank, Multigrid, Operator, Patches, Preconditioner, Real, SolveParams, Vectors,
     conjugate_gradients,
 };
 use glam::DVec3;
@@ -175,4 +175,72 @@ fn coupled_solves_reach_tight_tolerances() {
     let dims = [24, 30, 24];
     let (network, low_rank) = problem(dims, &boxes(dims, 12, |n| 10f64.powi(n as i32 % 5 - 2)));
     assert!(iterations::<f32>(&network, &low_rank, &tight()) < 30);
+}
+
+/// Columns of seven cells at the surfaces of `low_rank`, and the ties that have their row sums.
+fn patches(low_rank: &LowRank, extra: &CellField, strength: f64) -> (Patches, CellField) {
+    let mut rows = BTreeMap::<u32, Vec<(u32, f64)>>::new();
+    let mut random = Random(23);
+    let (mut columns, mut ties) = (0, extra.clone());
+    for cells in low_rank.blocks.iter().flat_map(|block| block.cells.chunks(5)) {
+        let values: Vec<f64> = random.vector(cells.len()).iter().map(|v| strength * (1.5 + v)).collect();
+        let sum: f64 = values.iter().sum();
+        for (&cell, value) in cells.iter().zip(values) {
+            rows.entry(cell).or_default().push((columns, value));
+            ties.data[cell as usize] += value * sum;
+        }
+        columns += 1;
+    }
+    let mut patches = Patches::with_rows(columns as usize, rows.len());
+    rows.into_iter().for_each(|(cell, row)| patches.push(cell, row));
+    (patches, ties)
+}
+
+/// Vertices of soft bodies on the finest level: the cycle stays symmetric and positive definite, and for
+/// Σ = L + C Cᵀ + P Pᵀ it is nearly as good as if coarser levels knew them, too.
+#[test]
+fn cycles_with_patches_are_symmetric_positive_definite() {
+    // The last grid is so small that it is solved directly.
+    let small = vec![Body { low: [2, 1, 1], high: [4, 3, 3], ratio: 0.5 }];
+    for (dims, bodies, strength) in [
+        ([24, 30, 1], boxes([24, 30, 1], 4, |_| 0.5), 0.3),
+        ([17, 23, 19], boxes([17, 23, 19], 4, |_| 0.5), 1.0),
+        ([6, 5, 4], small, 1.0),
+    ] {
+        let (network, low_rank) = problem(dims, &bodies);
+        let (patches, ties) = patches(&low_rank, &network.extra, strength);
+        let mut l: Laplacian = network.laplacian();
+        let n = l.len();
+        let mut cycle = Multigrid::<f64>::default();
+        cycle.rebuild(&l, &network.faces, &ties);
+        cycle.couple_soft((&low_rank, false), &patches, &[]);
+        let mut random = Random(7);
+        let mut previous: Option<[Vec<f64>; 2]> = None;
+        for _ in 0..50 {
+            let mut x = random.vector(n);
+            l.mask(&mut x);
+            let (mut r, mut px) = (x.clone(), vec![0.0; n]);
+            let product = cycle.apply(&mut r, &mut px);
+            assert_eq!(r, x, "the right-hand side comes back");
+            assert!((product - dot(&x, &px)).abs() <= 1e-12 * norm(&x) * norm(&px));
+            assert!(product > 0.0);
+            if let Some([y, py]) = previous {
+                let error = (dot(&x, &py) - dot(&y, &px)).abs();
+                assert!(error <= 1e-12 * norm(&x) * norm(&py), "{dims:?}: cycle {error}");
+            }
+            previous = Some([x, px]);
+        }
+        let mut whole = low_rank.clone();
+        whole.blocks.push(patches.whole());
+        let mut rhs = Random(16).vector(n);
+        l.mask(&mut rhs);
+        let mut operator = Coupled::new(&mut l, &whole);
+        let (mut vectors, mut x) = (Vectors::default(), vec![0.0; n]);
+        vectors.resize(n);
+        let rr = operator.residual(&rhs, &x, &mut vectors.r);
+        let start = (rr.sqrt(), rr);
+        let info = conjugate_gradients(&mut operator, &mut cycle, &mut vectors, &mut x, start, &tight()).unwrap();
+        println!("{dims:?}: {} iterations", info.iterations);
+        assert!(info.converged && info.iterations <= 30, "{dims:?}: {info:?}");
+    }
 }

@@ -22,6 +22,8 @@
 //! F being the residual that smoothing leaves of K; the pockets' pressures are those of y + κ. So bodies and pockets change
 //! right-hand sides in the cells around their surfaces, and nothing else; T and F reach three cells farther than K.
 //!
+//! Where vertices of soft bodies are columns of their own ([`Patched`]), these come first in K; coarser levels have ties instead.
+//!
 //! Every level does the same, down to one that is small enough for a dense factorisation. Pockets stay what they are on all levels;
 //! their ties are coarsened like those to zero pressure, and P hands on their corrections as it does zero ([`Felt`]), so that
 //! constants stay constant. With bodies small levels are visited twice (a W-cycle): where they shrink to a few cells, one visit
@@ -31,10 +33,10 @@ use super::super::dense::Cholesky;
 use super::super::low_rank::{self, Block, LowRank};
 use super::super::patches::Patches;
 use super::super::real::Real;
+use super::bottom::factorise;
 use super::columns::{Columns, Felt};
 use super::level::Level;
 use super::patched::Patched;
-use super::sweep::coefficients;
 use rayon::prelude::*;
 
 /// The bodies and pockets on one level.
@@ -384,58 +386,6 @@ impl<T: Real> Node<T> {
     }
 }
 
-/// Of L + C Cᵀ with pockets, cells first.
-fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &Level<T>) -> Cholesky {
-    let cells = level.dims.iter().product::<usize>();
-    let n = cells + pockets.len();
-    let [nx, ny, nz] = level.dims;
-    let strides = [1, nx, nx * ny];
-    let mut sigma = vec![0.0; n * n];
-    // What ties cells to pockets; −w is in the columns.
-    let mut ties = vec![0.0; cells];
-    for (cell, value) in pockets.iter().flat_map(|(k, _)| k.rows()) {
-        ties[cell] -= value[0];
-    }
-    for row in 0..ny * nz {
-        coefficients(
-            &level.planes[row / ny],
-            row % ny,
-            0..nx,
-            |_| true,
-            |i, (faces, inverse, _)| {
-                let cell = nx * row + i;
-                // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
-                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
-                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
-                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
-                for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
-                    sigma[n * cell + cell - strides[a]] = -faces[2 * a];
-                }
-            },
-        );
-    }
-    for (p, (k, _)) in pockets.iter().enumerate() {
-        let row = &mut sigma[n * (cells + p)..][..n];
-        k.rows().for_each(|(cell, value)| row[cell] += value[0]);
-        row[cells + p] -= k.values.iter().sum::<f64>();
-    }
-    let closed = closed_components(n, &sigma);
-    let mut first = 0;
-    for block in &bodies.blocks {
-        let in_pockets = pockets.iter().enumerate().map(|(p, (_, row))| (cells + p, &row[first..][..block.columns]));
-        let mut rows: Vec<(usize, Vec<f64>)> =
-            block.rows().chain(in_pockets).map(|(node, row)| (node, row.to_vec())).collect();
-        closed.iter().for_each(|component| balance(component, block.columns, &mut rows));
-        for (node, left) in &rows {
-            for (other, right) in rows.iter().filter(|(other, _)| other <= node) {
-                sigma[n * node + other] += left.iter().zip(right).map(|(l, r)| l * r).sum::<f64>();
-            }
-        }
-        first += block.columns;
-    }
-    Cholesky::new(n, sigma)
-}
-
 /// One number per column: those of the patches, then those of each block.
 fn gather<T: Real>(
     (patched, blocks): (&Patched<T>, &[Columns<T>]),
@@ -454,59 +404,6 @@ fn gather<T: Real>(
 /// Rows of all K.
 fn rows<T>(blocks: &[Columns<T>]) -> usize {
     blocks.iter().map(|block| block.k.cells.len()).sum()
-}
-
-/// Ties below this part of the diagonal count as none where a level is solved directly.
-const LEAST_TIE: f64 = 1e-6;
-
-/// How much of a body's surface coarse levels may lose, as a part of all of it.
-const LOST: f64 = 0.1;
-
-/// Sets of nodes that nothing ties to a known pressure, of a matrix whose lower triangle is given: whether each node belongs.
-fn closed_components(n: usize, lower: &[f64]) -> Vec<Vec<bool>> {
-    let at = |i: usize, j: usize| lower[n * i.max(j) + i.min(j)];
-    let mut is_seen = vec![false; n];
-    let mut closed = Vec::new();
-    for start in 0..n {
-        if is_seen[start] || at(start, start) == 0.0 {
-            continue;
-        }
-        let (mut component, mut stack, mut is_tied) = (vec![false; n], vec![start], false);
-        is_seen[start] = true;
-        while let Some(i) = stack.pop() {
-            component[i] = true;
-            let mut sum = at(i, i);
-            for j in (0..n).filter(|&j| j != i && at(i, j) != 0.0) {
-                sum += at(i, j);
-                if !std::mem::replace(&mut is_seen[j], true) {
-                    stack.push(j);
-                }
-            }
-            is_tied |= sum > 1e-9 * at(i, i);
-        }
-        if !is_tied {
-            closed.push(component);
-        }
-    }
-    closed
-}
-
-/// A body that could all but not change the volume of a closed set of nodes cannot: on the way to a coarse level some rows of its
-/// surface were lost, and what they are missing is shared out (see `Regions::couple`, which does the same on the finest level).
-fn balance(component: &[bool], columns: usize, rows: &mut [(usize, Vec<f64>)]) {
-    let sum = |column: usize| {
-        let own = rows.iter().filter(|(node, _)| component[*node]).map(|(_, row)| row[column]);
-        own.fold((0.0, 0.0), |(sum, size), c: f64| (sum + c, size + c.abs()))
-    };
-    let sums: Vec<(f64, f64)> = (0..columns).map(sum).collect();
-    let largest = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
-    for (_, row) in rows.iter_mut().filter(|(node, _)| component[*node]) {
-        for (c, (sum, size)) in row.iter_mut().zip(&sums) {
-            if sum.abs() <= LOST * largest && *size > 0.0 {
-                *c -= c.abs() * sum / size;
-            }
-        }
-    }
 }
 
 /// Kᵀ T, the lower triangle of blocks, the first of which is column `first`.

@@ -10,6 +10,7 @@
 
 mod band;
 mod bodies;
+mod bottom;
 mod columns;
 mod level;
 mod passes;
@@ -82,12 +83,7 @@ impl<T: Real> Multigrid<T> {
 
     /// The same with `patches`, columns that the finest level alone knows: the operator has ties in their place on coarser ones.
     /// With `visits_twice`, the cycle is fit for light bodies.
-    pub(super) fn couple_soft(
-        &mut self,
-        (low_rank, visits_twice): (&LowRank, bool),
-        patches: &Patches,
-        pockets: &[Pocket],
-    ) {
+    pub fn couple_soft(&mut self, (low_rank, visits_twice): (&LowRank, bool), patches: &Patches, pockets: &[Pocket]) {
         self.levels.iter_mut().for_each(|level| level.bodies.clear());
         self.nodes.clear();
         if low_rank.blocks.is_empty() && patches.columns == 0 && pockets.is_empty() {

@@ -19,7 +19,7 @@ pub(super) struct Patched<T> {
     /// K − L T; its rows are black cells, given by their slots.
     f: Patches<T>,
     /// For every row of `f`, the cells of the coarser level that its correction comes from, with weights.
-    parents: Vec<[(u32, f32); 4]>,
+    parents: Vec<[(u32, T); 4]>,
 }
 
 /// A sparse row.
@@ -104,7 +104,7 @@ impl<T: Real> Patched<T> {
                 .black
                 .iter()
                 .filter(|&&n| !left[n].is_empty())
-                .map(|&n| parents(&here.cells[n], coarse).map(|(cell, weight)| (cell as u32, weight as f32)))
+                .map(|&n| parents(&here.cells[n], coarse).map(|(cell, weight)| (cell as u32, T::of(weight))))
                 .collect(),
         }
     }
@@ -112,8 +112,7 @@ impl<T: Real> Patched<T> {
     /// out ← out + Fᵀ x, x being the values of black cells with the correction `e` from the coarser level.
     pub fn add_left(&self, black: &[T], e: &[T], out: &mut [f64]) {
         for ((slot, row), parents) in self.f.rows().zip(&self.parents) {
-            let correction: f64 =
-                parents.iter().map(|(cell, weight)| f64::from(*weight) * e[*cell as usize].f64()).sum();
+            let correction: f64 = parents.iter().map(|(cell, weight)| weight.f64() * e[*cell as usize].f64()).sum();
             let x = black[slot].f64() + correction;
             row.iter().for_each(|(column, value)| out[*column as usize] += value.f64() * x);
         }
@@ -140,7 +139,7 @@ impl<T: Real> Patched<T> {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.k.bytes() + self.t.bytes() + self.f.bytes() + size_of::<[(u32, f32); 4]>() * self.parents.capacity()
+        self.k.bytes() + self.t.bytes() + self.f.bytes() + size_of::<[(u32, T); 4]>() * self.parents.capacity()
     }
 }
 
