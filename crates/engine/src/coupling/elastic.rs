@@ -169,8 +169,7 @@ impl ElasticCoupling {
 /// Whether vertices hardly hold one another: the mean of A beside that of M.
 fn is_soft(body: &ElasticBody) -> bool {
     let system = body.system();
-    let of_vertex =
-        |v: usize| system.position(v, v).map_or(0.0, |k| DVec3::from(system.blocks[k].diagonal()).element_sum() / 3.0);
+    let of_vertex = |v: usize| system.position(v, v).map_or(0.0, |k| system.blocks[k].diagonal().element_sum() / 3.0);
     let whole: f64 = (0..system.rows()).map(of_vertex).sum();
     whole < SOFT * body.masses().iter().sum::<f64>()
 }

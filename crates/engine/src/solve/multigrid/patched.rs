@@ -120,7 +120,7 @@ impl<T: Real> Patched<T> {
 
     /// Kᵀ T of the patches, and below them (columns of `others`)ᵀ T; `h` has rows of `columns`.
     pub fn products<'a>(&self, h: &mut [f64], columns: usize, others: impl Iterator<Item = &'a Block<T>>) {
-        for (row, (_, smoothed)) in shared(self.k.rows(), &self.t) {
+        for (row, smoothed) in shared(self.k.rows(), &self.t) {
             for (own, left) in row {
                 let h = &mut h[columns * *own as usize..][..columns];
                 smoothed.iter().for_each(|(column, value)| h[*column as usize] += left.f64() * value.f64());
@@ -128,7 +128,7 @@ impl<T: Real> Patched<T> {
         }
         let mut first = self.k.columns;
         for block in others {
-            for (row, (_, smoothed)) in shared(block.rows(), &self.t) {
+            for (row, smoothed) in shared(block.rows(), &self.t) {
                 for (left, h) in row.iter().zip(h[columns * first..].chunks_exact_mut(columns)) {
                     smoothed.iter().for_each(|(column, value)| h[*column as usize] += left.f64() * value.f64());
                 }
@@ -147,11 +147,11 @@ impl<T: Real> Patched<T> {
 fn shared<'a, R: 'a, T: Real>(
     rows: impl Iterator<Item = (usize, &'a [R])>,
     t: &'a Patches<T>,
-) -> impl Iterator<Item = (&'a [R], (usize, &'a [(u32, T)]))> {
+) -> impl Iterator<Item = (&'a [R], &'a [(u32, T)])> {
     let mut others = t.rows().peekable();
     rows.filter_map(move |(cell, row)| {
         while others.next_if(|(other, _)| *other < cell).is_some() {}
-        others.next_if(|(other, _)| *other == cell).map(|other| (row, other))
+        others.next_if(|(other, _)| *other == cell).map(|(_, smoothed)| (row, smoothed))
     })
 }
 
