@@ -2,7 +2,9 @@
 
 pub mod box_lift;
 pub mod budget;
+pub mod condition;
 pub mod cut_cell_order;
+pub mod hanging_beam;
 pub mod martin_moyce;
 pub mod taylor_green;
 pub mod volume;

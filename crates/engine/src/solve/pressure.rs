@@ -256,9 +256,8 @@ impl PressureSolve {
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
-            let is_written = !is_held && self.is_written();
-            if is_written && matches!(solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite) {
-                return self.iterate_written(solver, rhs, pressure, params);
+            if let Some(system) = self.written(solver, rhs).filter(|_| !is_held) {
+                return self.iterate_written(solver == PressureSolver::Zb17Spd, &system, pressure, params);
             }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
             let bodies = if is_held {
@@ -339,23 +338,30 @@ impl PressureSolve {
         self.zb17 = params;
     }
 
+    /// The system of \[ZB17\] that `solver` solves for `rhs` after the last [`build`](Self::build) for it; none if it is another solver, or
+    /// if there is something that those systems do not know.
+    pub fn written(&self, solver: PressureSolver, rhs: &[f64]) -> Option<Zb17System> {
+        let Self { laplacian, yielding, zb17, .. } = self;
+        match solver {
+            PressureSolver::Zb17Spd if self.is_written() => Some(Zb17System::definite(laplacian, yielding, rhs, *zb17)),
+            PressureSolver::Zb17Indefinite if self.is_written() => {
+                Some(Zb17System::indefinite(laplacian, yielding, rhs))
+            }
+            _ => None,
+        }
+    }
+
     /// Solve a system of \[ZB17\], from zero.
     fn iterate_written(
         &mut self,
-        solver: PressureSolver,
-        rhs: &[f64],
+        is_definite: bool,
+        system: &Zb17System,
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
-        let Self { laplacian, yielding, double, zb17, .. } = self;
-        let is_definite = solver == PressureSolver::Zb17Spd;
-        let system = if is_definite {
-            Zb17System::definite(laplacian, yielding, rhs, *zb17)
-        } else {
-            Zb17System::indefinite(laplacian, yielding, rhs)
-        };
         let mut x = vec![0.0; system.rhs.len()];
         let info = if is_definite {
+            let double = &mut self.double;
             double.resize(x.len());
             let mut operator = Written::new(&system.matrix);
             let rr = operator.residual(&system.rhs, &x, &mut double.r);
