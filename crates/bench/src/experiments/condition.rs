@@ -3,7 +3,7 @@
 //! κ₁ = ‖A‖₁ ‖A⁻¹‖₁, the second factor estimated from a few solves (Hager 1984, Higham 1988): what MATLAB's `condest` does, with
 //! which the paper's numbers were probably found. The estimate is a lower bound, seldom off by more than a factor of three.
 //!
-//! Solves with A go through pressures alone. With Σ = Δt dx/ρ L + Q Z⁻¹Qᵀ,
+//! Solves with A go through pressures alone. With Σ = Δt dx L + Q Z⁻¹Qᵀ,
 //!
 //! ```text
 //! p = Σ⁻¹ (f − Q Z⁻¹h),   v = Z⁻¹ (Qᵀp + h)
@@ -38,8 +38,9 @@ pub struct Matrices {
     params: Zb17Params,
     /// Number of cells of the grid.
     cells: usize,
-    /// Δt dx/ρ.
+    /// Δt dx, and what Z is A divided by, ρ Δt: in units in which the fluid has the density 1.
     fluid: f64,
+    divisor: f64,
 }
 
 impl Matrices {
@@ -54,7 +55,7 @@ impl Matrices {
         system.build(&mut solve, PressureSolver::Multigrid)?;
         let (params, body) = (Zb17Params::default(), &system.terms.yielding[0]);
         let step = body.step.clone();
-        // Δt Z₂ = A − σ (1 + Δt τm) M.
+        // ρ Δt Z₂ = A − σ (1 + Δt τm) M.
         let mut matrix = step.system.clone();
         for (vertex, mass) in step.masses.iter().enumerate() {
             let own = matrix.position(vertex, vertex).expect("a diagonal in every row");
@@ -62,9 +63,9 @@ impl Matrices {
         }
         let mut second = SparseCholesky::new(&matrix, system.positions());
         second.factorise(&matrix).map_err(|_| SolveError::NotPositiveDefinite { curvature: 0.0 })?;
-        let fluid = step.dt * body.dx / body.rho;
+        let (fluid, divisor) = (step.dt * body.dx, step.dt * body.rho);
         let cells = system.rhs.len();
-        Ok(Self { indefinite, definite, solve, step, second, params, cells, fluid })
+        Ok(Self { indefinite, definite, solve, step, second, params, cells, fluid, divisor })
     }
 
     /// κ₁ of eq. 19 and of eq. 33.
@@ -83,13 +84,13 @@ impl Matrices {
 
     /// x ← A⁻¹ x of eq. 33.
     fn solve_definite(&mut self, x: &mut [f64]) -> Result<(), SolveError> {
-        let (alpha, dt) = (self.params.alpha.unwrap_or(1.0), self.step.dt);
+        let (alpha, divisor) = (self.params.alpha.unwrap_or(1.0), self.divisor);
         // Z₁⁻¹h = Z₂⁻¹g/α.
         let mut weighed = self.lower(x).to_vec();
         self.second.factor().solve_in_place(&mut weighed);
-        weighed.iter_mut().for_each(|w| *w *= dt / alpha);
+        weighed.iter_mut().for_each(|w| *w *= divisor / alpha);
         self.add_q(&weighed, 1.0, x);
-        let z1 = |f: usize| self.params.sigma * self.step.masses[f / 3] / dt;
+        let z1 = |f: usize| self.params.sigma * self.step.masses[f / 3] / divisor;
         let h = weighed.iter().enumerate().map(|(f, w)| z1(f) * w).collect();
         self.eliminate(x, h)?;
         let pressures = self.pressures();
@@ -99,10 +100,10 @@ impl Matrices {
 
     /// (f, ·) → (p, v).
     fn eliminate(&mut self, x: &mut [f64], h: Vec<f64>) -> Result<(), SolveError> {
-        let (pressures, dt) = (self.pressures(), self.step.dt);
+        let (pressures, divisor) = (self.pressures(), self.divisor);
         let mut v = h.clone();
         self.step.factor.solve_in_place(&mut v);
-        v.iter_mut().for_each(|v| *v *= dt);
+        v.iter_mut().for_each(|v| *v *= divisor);
         self.add_q(&v, -1.0, x);
         let (mut b, mut p) = (vec![0.0; self.cells], vec![0.0; self.cells]);
         self.indefinite.cells.iter().zip(&*x).for_each(|(&cell, f)| b[cell as usize] = f / self.fluid);
@@ -118,7 +119,7 @@ impl Matrices {
             row.for_each(|(j, q)| v[j - pressures] += q * x[i]);
         }
         self.step.factor.solve_in_place(&mut v);
-        x[pressures..].iter_mut().zip(&v).for_each(|(x, v)| *x = dt * v);
+        x[pressures..].iter_mut().zip(&v).for_each(|(x, v)| *x = divisor * v);
         Ok(())
     }
 

@@ -161,7 +161,7 @@ impl System {
         solve.build(solver, &self.faces, &self.ties, self.terms.clone())
     }
 
-    /// Solve from zero; `solve` keeps memory between calls.
+    /// Solve from zero; `solve` keeps memory between calls. A method that breaks down has not converged.
     pub fn solve(
         &self,
         solve: &mut PressureSolve,
@@ -171,7 +171,10 @@ impl System {
         let mut pressure = vec![0.0; self.rhs.len()];
         let started = Instant::now();
         self.build(solve, solver)?;
-        let info = solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params)?;
+        let info = match solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params) {
+            Err(SolveError::NonFinite { .. }) => SolveInfo { residual: f64::NAN, ..SolveInfo::default() },
+            result => result?,
+        };
         let own = if solver == PressureSolver::Multigrid { self.own } else { 0.0 };
         Ok(Solved { info, seconds: own + started.elapsed().as_secs_f64(), pressure })
     }

@@ -97,6 +97,8 @@ pub struct PressureSolve {
     precise: Multigrid<f64>,
     is_stiff: bool,
     zb17: Zb17Params,
+    /// Fill of the incomplete LU; 0 for none.
+    fill: usize,
 }
 
 /// No preconditioning.
@@ -338,6 +340,12 @@ impl PressureSolve {
         self.zb17 = params;
     }
 
+    /// Let the incomplete LU of [`PressureSolver::Zb17Indefinite`] have entries where the matrix has none, `fill` times as many as that has;
+    /// 0 for none, 10 for the default of Eigen, which the paper used.
+    pub fn set_fill(&mut self, fill: usize) {
+        self.fill = fill;
+    }
+
     /// The system of \[ZB17\] that `solver` solves for `rhs` after the last [`build`](Self::build) for it; none if it is another solver, or
     /// if there is something that those systems do not know.
     pub fn written(&self, solver: PressureSolver, rhs: &[f64]) -> Option<Zb17System> {
@@ -368,7 +376,11 @@ impl PressureSolve {
             let mut factor = SparseIncompleteCholesky::new(&system.matrix);
             cg::solve(&mut operator, &mut factor, double, &mut x, (rr.sqrt(), rr), params)?
         } else {
-            bicgstab(&system.matrix, &IncompleteLu::new(&system.matrix), &system.rhs, &mut x, params)?
+            let factors = match self.fill {
+                0 => IncompleteLu::new(&system.matrix),
+                fill => IncompleteLu::with_fill(&system.matrix, fill),
+            };
+            bicgstab(&system.matrix, &factors, &system.rhs, &mut x, params)?
         };
         system.read(&x, pressure);
         Ok(info)
