@@ -5,7 +5,8 @@
 //! the beam's own matrix as well. The paper's solvers run on one thread.
 //!
 //! The paper took its incomplete LU from Eigen, which has only the kind with fill-in, ten times as many entries as the matrix: that is
-//! `ILUT`, here without Eigen's reordering. Without fill-in, `ILU(0)`, the indefinite system is solved much faster.
+//! `ILUT`, here without Eigen's reordering. Without fill-in, `ILU(0)`, it is far cheaper, and the indefinite system is then solved faster than
+//! the definite one on these grids.
 //!
 //! Each solver stops at its own residual: eq. 19 at that of flows and forces; eq. 33 at that of combinations of them; ours at that of the
 //! flows alone, as velocities of vertices are eliminated. `left` is one measure for all: the volume still to be carried away,
@@ -294,11 +295,11 @@ fn claims(found: &[Found]) -> Vec<Claim> {
     let text = |method: usize| gains(method).iter().map(|gain| format!("{gain:.2}")).collect::<Vec<_>>().join(", ");
     claims.push(Claim {
         claim: format!(
-            "the definite system is solved {} times as fast as the indefinite one with ILUT: more and more; with ILU(0), {}",
+            "the definite system is solved {} times as fast as the indefinite one with ILUT, {} times with ILU(0): more on the finest grid than on the coarsest",
             text(ILUT),
             text(ILU0)
         ),
-        holds: gains(ILUT).windows(2).all(|pair| pair[0] < pair[1]),
+        holds: [ILUT, ILU0].into_iter().all(|method| gains(method).first() < gains(method).last()),
     });
     let (Some(last), Some(line)) = (found.last(), LINES.last()) else { return claims };
     let gain = last.speed_up(ILUT);
