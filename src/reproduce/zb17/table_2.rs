@@ -1,17 +1,17 @@
 //! \[ZB17, Table 2\]: nonzeros, condition numbers and solve times of the indefinite and the definite system, and ours beside them.
 //!
 //! A dam breaks against a hanging beam; ours moves it, and at times spread over the run the system of the moment is solved by all,
-//! from zero to 10⁻¹⁰. Seconds are those of everything that a solver needs beyond B and v*: assembly, factors, iteration; for ours the factor of
-//! the beam's own matrix as well. The paper's solvers run on one thread.
+//! from zero. Seconds are those of everything that a solver needs beyond B and v*: assembly, factors, iteration; for ours
+//! the factor of the beam's own matrix as well. The paper's solvers run on one thread.
 //!
-//! The paper took its incomplete LU from Eigen, which has only the kind with fill-in, ten times as many entries as the matrix: that is
-//! `ILUT`, here without Eigen's reordering. Without fill-in, `ILU(0)`, it is far cheaper, and the indefinite system is then solved faster than
-//! the definite one on these grids.
+//! Each solver stops at its own residual: eq. 19 at that of flows and forces; eq. 33 at that of combinations of them; ours at that
+//! of the flows alone, as velocities of vertices are eliminated. `left` is one measure for all: the volume still to be carried
+//! away, relative to that at the start, with the velocities that a pressure really gives. All begin with the paper's 10⁻¹⁰; whoever
+//! leaves more than 2·10⁻¹⁰ solves again with a smaller `tolerance`, and the last solve counts.
 //!
-//! Each solver stops at its own residual: eq. 19 at that of flows and forces; eq. 33 at that of combinations of them; ours at that of the
-//! flows alone, as velocities of vertices are eliminated. `left` is one measure for all: the volume still to be carried away,
-//! relative to that at the start, with the velocities that a pressure really gives. Whoever leaves more than 2·10⁻¹⁰ solves again with
-//! a smaller `tolerance`, and the last solve counts.
+//! The paper took its incomplete LU from Eigen, which has only the kind with fill-in, ten times as many entries as the matrix:
+//! that is `ILUT`, here without Eigen's reordering. Without fill-in, `ILU(0)`, it is far cheaper, and the indefinite system is then
+//! solved faster than the definite one on these grids.
 
 use crate::exit::{Exit, Failure};
 use crate::reproduce::plot::{PlotAxis, Scale, Series};

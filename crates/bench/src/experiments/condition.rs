@@ -1,7 +1,7 @@
 //! Condition numbers of the systems of \[ZB17\].
 //!
-//! κ₁ = ‖A‖₁ ‖A⁻¹‖₁, the second factor estimated from a few solves (Hager 1984, Higham 1988): what MATLAB's `condest` does, with
-//! which the paper's numbers were probably found. The estimate is a lower bound, seldom off by more than a factor of three.
+//! κ₁ = ‖A‖₁ ‖A⁻¹‖₁, the second factor estimated from a few solves (Hager 1984, Higham 1988): what MATLAB does for sparse matrices,
+//! and so probably the paper. The estimate is a lower bound, seldom off by more than a factor of three.
 //!
 //! Solves with A go through pressures alone. With Σ = Δt dx L + Q Z⁻¹Qᵀ,
 //!

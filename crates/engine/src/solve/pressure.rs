@@ -340,8 +340,8 @@ impl PressureSolve {
         self.zb17 = params;
     }
 
-    /// Let the incomplete LU of [`PressureSolver::Zb17Indefinite`] have entries where the matrix has none, `fill` times as many as that has;
-    /// 0 for none, 10 for the default of Eigen, which the paper used.
+    /// Let the incomplete LU of [`PressureSolver::Zb17Indefinite`] have entries where the matrix has none, in all `fill` times as
+    /// many as that has; 0 for none, 10 for the default of Eigen, which the paper used.
     pub fn set_fill(&mut self, fill: usize) {
         self.fill = fill;
     }
