@@ -361,7 +361,7 @@ mod tests {
         worse[1].log_condition[1] = 2.0 * worse[1].log_condition[0] - 0.9;
         worse[1].difference = 1e-5;
         worse[2].seconds = [1.0, 1.0, 0.5, 1.0];
-        assert_eq!(failing(&worse), 6);
+        assert_eq!(failing(&worse), 5);
         worse[2].seconds[1] = f64::NAN;
         assert_eq!(failing(&worse), 6);
     }
