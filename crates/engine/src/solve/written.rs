@@ -211,7 +211,7 @@ impl IncompleteLu {
     /// A has in a row (ILUT \[Saad 2003, §10.4\], with nothing dropped for being small).
     pub fn with_fill(matrix: &SparseMatrix, fill: usize) -> Self {
         let n = matrix.rows();
-        let most = (matrix.nonzeros() * fill / n.max(1) + 1) / 2;
+        let most = (matrix.nonzeros() * fill / n.max(1)).div_ceil(2);
         let mut factors = SparseMatrix { starts: vec![0], ..SparseMatrix::default() };
         let mut diagonal: Vec<usize> = Vec::with_capacity(n);
         let (mut row, mut is_used) = (vec![0.0; n], vec![false; n]);
