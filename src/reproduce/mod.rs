@@ -7,6 +7,7 @@ mod panels;
 mod plot;
 mod taylor_green;
 mod volume;
+mod zb17;
 
 pub use panels::Panels;
 pub use plot::Plot;
@@ -46,6 +47,8 @@ pub const ALL: &[Experiment] = &[
     a18::TABLE_2,
     a18::FIG_9,
     a18::FIG_10,
+    zb17::TABLE_2,
+    zb17::STABILITY,
 ];
 
 /// What an experiment found.

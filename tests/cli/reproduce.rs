@@ -16,6 +16,8 @@ fn experiments_are_listed() {
         "a18/table-2",
         "a18/fig-9",
         "a18/fig-10",
+        "zb17/table-2",
+        "zb17/stability",
     ];
     assert_eq!(names, expected);
     place

@@ -2,8 +2,10 @@
 
 pub mod box_lift;
 pub mod budget;
+pub mod condition;
 pub mod cut_cell_order;
 pub mod elastic_tank;
+pub mod hanging_beam;
 pub mod martin_moyce;
 pub mod taylor_green;
 pub mod volume;

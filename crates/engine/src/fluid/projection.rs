@@ -219,6 +219,11 @@ impl Projection {
         });
     }
 
+    /// L: how cells conduct to each other through faces, and how they are tied to zero pressure.
+    pub fn coefficients(&self) -> (&FaceField, &CellField) {
+        (&self.coefficients, &self.dirichlet)
+    }
+
     /// Make `velocity` keep the volume of every cell; `p` is the guess and becomes the solution. `pushed` lists cells
     /// into which volume is pushed, in units of dx², m/s; `liquid` is the distance last given to `set_liquid`, if any.
     pub fn project(
@@ -345,7 +350,7 @@ fn other_ties(grid: &Grid, boundary: &Boundary, (d, in_pocket): (&[f64], &[bool]
 }
 
 /// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but for pockets.
-fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
+pub fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
     subtract_gradient(p, &boundary.free, velocity);
     let Some(distance) = liquid else { return };
     let (dims, d) = (distance.dims, &distance.data);

@@ -99,6 +99,8 @@ pub struct PressureSolve {
     precise: Multigrid<f64>,
     is_stiff: bool,
     zb17: Zb17Params,
+    /// Fill of the incomplete LU; 0 for none.
+    fill: usize,
 }
 
 /// No preconditioning.
@@ -269,9 +271,8 @@ impl PressureSolve {
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
                 return self.iterate_full(solver, (rhs, b_norm), pressure, params);
             }
-            let is_written = !is_held && self.is_written();
-            if is_written && matches!(solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite) {
-                return self.iterate_written(solver, rhs, pressure, params);
+            if let Some(system) = self.written(solver, rhs).filter(|_| !is_held) {
+                return self.iterate_written(solver == PressureSolver::Zb17Spd, &system, pressure, params);
             }
             let Self { laplacian, low_rank, nothing, pockets, regions, multigrid, single, cholesky, double, .. } = self;
             let bodies = if is_held {
@@ -352,30 +353,47 @@ impl PressureSolve {
         self.zb17 = params;
     }
 
+    /// Let the incomplete LU of [`PressureSolver::Zb17Indefinite`] have entries where the matrix has none, in all `fill` times as
+    /// many as that has; 0 for none, 10 for the default of Eigen, which the paper used.
+    pub fn set_fill(&mut self, fill: usize) {
+        self.fill = fill;
+    }
+
+    /// The system of \[ZB17\] that `solver` solves for `rhs` after the last [`build`](Self::build) for it; none if it is another solver, or
+    /// if there is something that those systems do not know.
+    pub fn written(&self, solver: PressureSolver, rhs: &[f64]) -> Option<Zb17System> {
+        let Self { laplacian, yielding, zb17, .. } = self;
+        match solver {
+            PressureSolver::Zb17Spd if self.is_written() => Some(Zb17System::definite(laplacian, yielding, rhs, *zb17)),
+            PressureSolver::Zb17Indefinite if self.is_written() => {
+                Some(Zb17System::indefinite(laplacian, yielding, rhs))
+            }
+            _ => None,
+        }
+    }
+
     /// Solve a system of \[ZB17\], from zero.
     fn iterate_written(
         &mut self,
-        solver: PressureSolver,
-        rhs: &[f64],
+        is_definite: bool,
+        system: &Zb17System,
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
-        let Self { laplacian, yielding, double, zb17, .. } = self;
-        let is_definite = solver == PressureSolver::Zb17Spd;
-        let system = if is_definite {
-            Zb17System::definite(laplacian, yielding, rhs, *zb17)
-        } else {
-            Zb17System::indefinite(laplacian, yielding, rhs)
-        };
         let mut x = vec![0.0; system.rhs.len()];
         let info = if is_definite {
+            let double = &mut self.double;
             double.resize(x.len());
             let mut operator = Written::new(&system.matrix);
             let rr = operator.residual(&system.rhs, &x, &mut double.r);
             let mut factor = SparseIncompleteCholesky::new(&system.matrix);
             cg::solve(&mut operator, &mut factor, double, &mut x, (rr.sqrt(), rr), params)?
         } else {
-            bicgstab(&system.matrix, &IncompleteLu::new(&system.matrix), &system.rhs, &mut x, params)?
+            let factors = match self.fill {
+                0 => IncompleteLu::new(&system.matrix),
+                fill => IncompleteLu::with_fill(&system.matrix, fill),
+            };
+            bicgstab(&system.matrix, &factors, &system.rhs, &mut x, params)?
         };
         system.read(&x, pressure);
         Ok(info)

@@ -1,7 +1,6 @@
 //! The coupled systems of \[ZB17\] as the paper writes them, over pressures and the velocities of elastic bodies.
 //!
-//! In the paper's units, with Q = NᵀC = −dx² B, Z = A/Δt of the body and w = −Z v* (v* being the velocity that elasticity
-//! alone would give),
+//! With Q = NᵀC = −dx² B, Z = A/Δt of the body and w = −Z v* (v* being the velocity that elasticity alone would give),
 //!
 //! ```text
 //! [ Δt dx/ρ L   Q  ] [ p ]   [ GᵀA u* ]                                                      (eq. 19)
@@ -13,6 +12,9 @@
 //!
 //! with Z₁ = σ (1/Δt + τm) M diagonal and Z₂ = Z − Z₁. The first is indefinite; the second is positive definite for σ in (0, 1), and both
 //! have the same solution (row A9).
+//!
+//! Lengths are in m, and masses in units in which the fluid has the density 1: condition numbers, and residuals of flows beside
+//! residuals of forces, depend on it. The paper does not tell its units; with these its condition numbers come out.
 
 use super::laplacian::Laplacian;
 use super::written::SparseMatrix;
@@ -46,14 +48,15 @@ pub struct Zb17System {
     pub scale: f64,
 }
 
-/// Q, Z₁ and the rest of one body in the paper's units.
+/// Q, Z₁ and the rest of one body.
 struct Parts<'a> {
     body: &'a Yielding,
     /// First unknown of the body.
     first: usize,
     /// −dx².
     area: f64,
-    dt: f64,
+    /// Z is A divided by this: ρ Δt.
+    divisor: f64,
     /// 1 ÷ Z₁ of each vertex.
     inverse: Vec<f64>,
 }
@@ -157,8 +160,9 @@ impl<'a> Parts<'a> {
     fn of(bodies: &'a [Yielding], laplacian: &Laplacian, sigma: f64) -> Vec<Self> {
         let mut first = (0..laplacian.len()).filter(|&cell| laplacian.is_unknown(cell)).count();
         let of_body = |body: &'a Yielding| {
-            let inverse = body.step.masses.iter().map(|mass| body.step.dt / (sigma * mass)).collect();
-            let parts = Self { body, first, area: -body.dx * body.dx, dt: body.step.dt, inverse };
+            let divisor = body.rho * body.step.dt;
+            let inverse = body.step.masses.iter().map(|mass| divisor / (sigma * mass)).collect();
+            let parts = Self { body, first, area: -body.dx * body.dx, divisor, inverse };
             first += parts.freedoms();
             parts
         };
@@ -178,7 +182,7 @@ impl<'a> Parts<'a> {
 
     /// A row of Z.
     fn z(&self, freedom: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        self.body.step.system.scalar_row(freedom).map(|(column, a)| (column, a / self.dt))
+        self.body.step.system.scalar_row(freedom).map(|(column, a)| (column, a / self.divisor))
     }
 
     /// A row of Z₂.
@@ -211,14 +215,14 @@ fn pressures(laplacian: &Laplacian, bodies: &[Yielding], rhs: &[f64]) -> (Vec<u3
     (cells, numbers, b)
 }
 
-/// Δt dx/ρ.
+/// Δt dx.
 fn fluid_scale(bodies: &[Yielding]) -> f64 {
-    bodies.first().map_or(1.0, |body| body.step.dt * body.dx / body.rho)
+    bodies.first().map_or(1.0, |body| body.step.dt * body.dx)
 }
 
-/// Δt/(ρ dx): pressure to the solver's unit.
+/// Δt/dx: pressure ÷ density to the solver's unit.
 fn pressure_scale(bodies: &[Yielding]) -> f64 {
-    bodies.first().map_or(1.0, |body| body.step.dt / (body.rho * body.dx))
+    bodies.first().map_or(1.0, |body| body.step.dt / body.dx)
 }
 
 /// Rows of `scale` L between unknown cells.
