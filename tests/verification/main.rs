@@ -9,6 +9,7 @@ mod cut_cells;
 mod dam_break;
 mod density_sweep;
 mod elastic_buoyancy;
+mod elastic_contact;
 mod elastic_energy;
 mod elastic_hollow;
 mod elastic_hydrostatics;
