@@ -26,20 +26,15 @@ fn a_dam_break_bends_the_beam_downstream_and_it_comes_back() {
 #[test]
 fn a_light_ball_is_thrown_out_a_heavy_one_sinks_and_a_neutral_one_follows() {
     const RADIUS: f64 = 0.12;
-    let mut surface = Vec::new();
-    let reports = play("zb17/balls", |_| surface.push(0.0));
+    let reports = play("zb17/balls", |_| ());
     let [light, neutral, heavy] = ["light", "neutral", "heavy"].map(|name| of(&reports, name));
     let level = 0.6 + reports[0].bodies.iter().map(|b| b.volume).sum::<f64>() / 1.5;
     let deepest =
         light.iter().map(|(t, b)| (b.position.y, *t)).fold((f64::MAX, 0.0), |a, b| if b.0 < a.0 { b } else { a });
     let thrown = light.iter().filter(|(t, _)| *t > deepest.1).map(|(_, b)| b.position.y).fold(0.0, f64::max);
     assert!(thrown > level + RADIUS, "the light ball comes to {thrown} m, the level is {level} m");
-    // Ground is reached where the lower half is not far below the radius.
-    let lands = |ball: &[(f64, &bathtub_engine::report::BodyReport)]| {
-        ball.iter().find(|(_, b)| b.position.y < 1.1 * RADIUS).map(|(t, _)| *t)
-    };
-    let first = lands(&heavy).expect("the heavy ball never lands");
-    assert!(first < 0.6, "the heavy ball lands at {first} s");
+    let lands = heavy.iter().find(|(_, b)| b.position.y < 1.1 * RADIUS).expect("the heavy ball never lands").0;
+    assert!(lands < 0.6, "the heavy ball lands at {lands} s");
     let (_, end) = neutral.last().unwrap();
     assert!(end.position.y < 1.2 * RADIUS, "the neutral ball ends at {} m", end.position.y);
     assert!(end.volume < 0.98 * neutral[0].1.volume, "the neutral ball is not pressed together: {} m³", end.volume);
@@ -68,24 +63,24 @@ fn a_squashed_cube_sinks_then_swells_and_rises() {
 #[test]
 fn water_slides_off_a_panel_and_the_panel_springs_back() {
     let mut leaked = 0.0_f64;
-    let mut downhill = Vec::new();
+    let mut places = Vec::new();
     let reports = play("zb17/panel", |world| {
         let time = world.state().time;
         // Later, water comes back from the wall below the panel.
         if time < 0.6 {
             leaked = leaked.max(fraction_below(world));
         }
-        downhill.push((time, centre(world).x));
+        places.push((time, centre(world).x));
     });
     assert!(leaked <= 0.005, "{leaked} of the water is below the panel");
     let panel = of(&reports, "panel");
-    let energy = |b: &bathtub_engine::report::BodyReport| b.elastic.unwrap();
-    let bent = panel.iter().map(|(_, b)| energy(b)).fold(0.0, f64::max);
+    let bent = panel.iter().map(|(_, b)| b.elastic.unwrap()).fold(0.0, f64::max);
     let (_, end) = panel.last().unwrap();
-    assert!(energy(end) < 0.2 * bent, "at most {bent} J, {} J in the end", energy(end));
+    let left = end.elastic.unwrap();
+    assert!(left < 0.1 * bent, "{bent} J at most, {left} J in the end");
     let lowest = panel.iter().map(|(_, b)| b.position.y).fold(f64::MAX, f64::min);
     assert!(end.position.y > lowest + 0.02, "it comes back by {} m", end.position.y - lowest);
-    let [start, gone] = [downhill[0].1, downhill.iter().find(|(t, _)| *t > 0.8).unwrap().1];
+    let [start, gone] = [places[0].1, places.iter().find(|(t, _)| *t > 0.8).unwrap().1];
     assert!(gone > start + 0.3, "the water moved by {} m", gone - start);
 }
 
@@ -126,11 +121,14 @@ fn water_carries_a_hollow_ball_to_the_wall_and_it_comes_back() {
     let ball = of(&reports, "ball");
     let mass = 300.0 * ball[0].1.volume;
     let along = |n: usize| reports[n].fluid.momentum.x + mass * ball[n].1.velocity.x;
-    // The ball is 0.25 m in radius, and the wall at 0.7 m.
-    let hits = ball.iter().position(|(_, b)| b.position.x > 0.4).expect("the ball never comes to the wall");
-    for n in 0..hits {
-        assert!((along(n) / along(0) - 1.0).abs() < 0.02, "momentum along x: {} then {} N s", along(0), along(n));
+    // The ball is 0.25 m in radius; it flies until it meets the floor, and the wall is at 0.7 m.
+    let flight = ball.iter().position(|(_, b)| b.position.y < 0.3).expect("the ball never falls");
+    for n in 0..flight {
+        // What fluid and ball exchange is exact; what particles hand to faces inside the ball as they strike it is not.
+        assert!(reports[n].ledger.momentum_error < 1e-10, "{:?}", reports[n].ledger);
+        assert!((along(n) / along(0) - 1.0).abs() < 0.05, "momentum along x: {} then {} N s", along(0), along(n));
     }
+    let hits = ball.iter().position(|(_, b)| b.position.x > 0.4).expect("the ball never comes to the wall");
     let back = ball[hits..].iter().map(|(_, b)| b.velocity.x).fold(f64::MAX, f64::min);
     assert!(back < -0.2, "it comes back with {back} m/s");
 }
