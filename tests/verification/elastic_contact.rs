@@ -2,7 +2,9 @@
 
 use crate::support::elastic::{elastic, material};
 use crate::support::{fixed_step, still_air};
+use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::TetMesh;
+use bathtub_engine::grid::Axis;
 use bathtub_engine::world::World;
 use glam::DVec3;
 use std::f64::consts::PI;
@@ -14,6 +16,7 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
     let dx = 1.0 / 16.0;
     let mut params = still_air([16; 3], dx);
     params.fluid.smoke().rho = 1e-6;
+    params.walls[Axis::Y.index()][1] = Wall::Open;
     // A bar of 1.2 m whose middle third is bent to a half ring; both arms are 0.2 m apart.
     let (bend, width) = (0.4, 0.1);
     let radius = bend / PI;
@@ -21,7 +24,7 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
         let along = x.x.clamp(-0.5 * bend, 0.5 * bend);
         let (sin, cos) = (along / radius).sin_cos();
         let arm = x.x.abs() - 0.5 * bend;
-        let round = DVec3::new((radius + x.y) * sin, -(radius + x.y) * cos, x.z);
+        let round = DVec3::new((radius - x.y) * sin, (x.y - radius) * cos, x.z);
         round + DVec3::Y * arm.max(0.0)
     };
     let bar = TetMesh::block(DVec3::new(1.2, width, width), [24, 2, 2]);
@@ -35,15 +38,16 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
         v.x = -4.0 * (x.x - 0.5).signum() * (x.y - 0.4).max(0.0);
     }
     world.restore(state);
-    let numbers: Vec<usize> = (0..bar.vertices.len()).filter(|&v| bar.vertices[v].x.abs() > 0.35).collect();
+    // Vertices of the ends of the left and the right arm.
+    let ends = [-1.0, 1.0]
+        .map(|side| (0..bar.vertices.len()).filter(|&v| side * bar.vertices[v].x > 0.35).collect::<Vec<_>>());
     let (mut narrowest, mut last, mut drift) = (f64::MAX, 0.0, 0.0_f64);
     for _ in 0..200 {
         let report = world.step().unwrap();
         drift = drift.max(report.bodies[0].velocity.length());
         let positions = &world.state().elastic[0].positions;
-        let side = |sign: f64| numbers.iter().filter(move |&&v| sign * bar.vertices[v].x > 0.0);
-        let left = side(-1.0).map(|&v| positions[v].x).fold(f64::MIN, f64::max);
-        let right = side(1.0).map(|&v| positions[v].x).fold(f64::MAX, f64::min);
+        let [left, right] = ends.each_ref().map(|end| end.iter().map(|&v| positions[v].x));
+        let (left, right) = (left.fold(f64::MIN, f64::max), right.fold(f64::MAX, f64::min));
         last = right - left;
         narrowest = narrowest.min(last);
     }
