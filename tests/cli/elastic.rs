@@ -15,6 +15,18 @@ fn warns(answer: &Answer, fragment: &str) {
     assert!(told, "{fragment:?} is not in {}", answer.stderr);
 }
 
+/// A body softer than the pressure of the water is told, with what would do; a harder one is not.
+#[test]
+fn a_body_that_water_would_crush_is_told() {
+    let with = |modulus: &str| {
+        check(format!("{TINY}{BALL}density = 500\nyoungs_modulus = {modulus}\n[[liquid]]\nlevel = 0.9\n"))
+    };
+    let answer = with("5e3");
+    warns(&answer, "elastic.0: 8.829e3 Pa at the bottom of the water squeeze it by 212 %");
+    warns(&answer, "a `youngs_modulus` of 2.6e4 Pa would do");
+    assert!(!with("3e4").succeeds().stderr.contains("squeeze"));
+}
+
 /// Row 6, and rows 3 to 5 for the keys of elastic bodies.
 #[test]
 fn materials_that_are_none() {

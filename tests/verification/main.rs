@@ -11,6 +11,7 @@ mod density_sweep;
 mod elastic_areas;
 mod elastic_bottom;
 mod elastic_buoyancy;
+mod elastic_contact;
 mod elastic_energy;
 mod elastic_hollow;
 mod elastic_hydrostatics;

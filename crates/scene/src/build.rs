@@ -273,8 +273,8 @@ fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, Scene
     }
     let mut palette = file.render.solids.iter().cycle();
     let obstacles = file.obstacle.iter().map(|o| (o.colour, o.look, o.at.len()));
-    let bodies = file.body.iter().map(|b| (b.colour, None, b.at.len()));
-    let solids = obstacles.chain(bodies).chain(file.elastic.iter().map(|e| (e.colour, None, e.at.len())));
+    let bodies = file.body.iter().map(|b| (b.colour, b.look, b.at.len()));
+    let solids = obstacles.chain(bodies).chain(file.elastic.iter().map(|e| (e.colour, e.look, e.at.len())));
     let own = solids.flat_map(|(colour, look, copies)| std::iter::repeat_n((colour, look), copies.max(1)));
     let (colours, looks): (Vec<[f32; 3]>, Vec<SolidLook>) = own
         .zip(&mut palette)

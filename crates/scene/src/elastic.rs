@@ -120,6 +120,7 @@ pub fn bodies(
         if quality.smallest_angle < SMALL_ANGLE {
             warnings.push(format!("{key}: badly shaped tetrahedra make it slow and inexact: {quality}; mesh it anew"));
         }
+        warnings.extend(crushed(&key, entry, file, grid));
         for (name, offset) in copies.iter() {
             take_name(document, &key, name, names)?;
             let mut position = DVec3::from(entry.position) + *offset;
@@ -147,6 +148,26 @@ pub fn bodies(
         }
     }
     Ok(bodies)
+}
+
+/// A warning about a body that the weight of a pool above it would squeeze by more than this part: linear elasticity gives way all the
+/// further then, to nothing and beyond.
+const CRUSHED: f64 = 0.4;
+
+fn crushed(key: &str, entry: &ElasticEntry, file: &SceneFile, grid: &Grid) -> Option<String> {
+    let depth = file.liquid.iter().filter_map(|liquid| liquid.level).fold(0.0, f64::max) - grid.origin.y;
+    let density = file.water.as_ref()?.density;
+    let pressure = density * DVec3::from(file.scene.gravity).length() * depth;
+    let squeezed = 3.0 * (1.0 - 2.0 * entry.poisson_ratio) * pressure / entry.youngs_modulus;
+    let told = || {
+        let enough = entry.youngs_modulus * squeezed / CRUSHED;
+        format!(
+            "{key}: {pressure:.3e} Pa at the bottom of the water squeeze it by {:.0} %, and it may turn inside out; a \
+             `youngs_modulus` of {enough:.1e} Pa would do, or a higher `poisson_ratio`",
+            100.0 * squeezed
+        )
+    };
+    (squeezed > CRUSHED).then(told)
 }
 
 /// What a body is made from.

@@ -15,8 +15,8 @@ pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     scene.output = OutputSection::default();
     scene.render = RenderSettings::default();
     scene.obstacle.iter_mut().for_each(|o| (o.colour, o.look) = (None, None));
-    scene.body.iter_mut().for_each(|b| b.colour = None);
-    scene.elastic.iter_mut().for_each(|e| e.colour = None);
+    scene.body.iter_mut().for_each(|b| (b.colour, b.look) = (None, None));
+    scene.elastic.iter_mut().for_each(|e| (e.colour, e.look) = (None, None));
     for (_, shape) in scene.shapes_mut() {
         if let ShapeEntry::Mesh(file) = shape
             && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)

@@ -10,8 +10,9 @@
 //! ```
 //!
 //! and are given to both sides, so that momentum is exchanged exactly. Elastic bodies touch with their vertices and the
-//! triangles of what they touch; edges that cross, and a body that touches itself, are not seen.
+//! triangles of what they touch, themselves included; edges that cross are not seen.
 
+use super::folds::folds;
 use super::immersed::{Immersed, Near};
 use crate::fluid::boundary::Wall;
 use crate::grid::{Axis, Grid};
@@ -165,6 +166,10 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
             for Near { side, distance, normal } in immersed.near(grid.dx, n, at, reach) {
                 add([own.clone(), side], normal, distance);
             }
+        }
+        for fold in folds(body, reach, film) {
+            let own = Side::Elastic { body: n, corners: [(fold.vertex, 1.0), (fold.vertex, 0.0), (fold.vertex, 0.0)] };
+            add([own, Side::Elastic { body: n, corners: fold.corners }], fold.normal, fold.gap);
         }
         // Corners of rigid bodies against the triangles of this one.
         for (rigid, corner) in immersed.rigid_corners(n, reach) {

@@ -2,5 +2,6 @@
 
 pub mod contact;
 pub mod elastic;
+mod folds;
 pub mod immersed;
 pub mod rigid;

@@ -1,6 +1,7 @@
 //! Rigid bodies and joints as they are typed.
 
 use super::{Rotation, ShapeEntry, Spin};
+use bathtub_output::render::SolidLook;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,9 +45,13 @@ pub struct BodyEntry {
     /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<[f64; 3]>,
-    /// Colour in pictures: red, green, blue from 0 to 1. Default: the next of `render.solids`.
+    /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
+    /// `render.solids`; a trace of green for glass.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: Option<[f32; 3]>,
+    /// What it is made of in pictures. Default: matte.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<SolidLook>,
 }
 
 /// How a body meets the fluid.
