@@ -19,6 +19,7 @@ use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
 use crate::solve::{Block, ElasticStep, Patches, Push, Yielding};
 use glam::DVec3;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ pub struct ElasticCoupling {
     dx: f64,
 }
 
-/// Degree of the polynomials that a body moves by as a whole: 0 and 1 are rigid and affine, 2 bends as well.
-const DEGREE: i32 = 2;
+/// Modes count if the fluid that moves with them is more than this part of what they weigh, elasticity included.
+const FELT: f64 = 0.6;
 
 /// Modes that are combinations of others but for this part of their square are left out.
 const DEPENDENT: f64 = 1e-6;
@@ -93,11 +94,13 @@ impl ElasticCoupling {
     pub fn terms(&self, body: &ElasticBody, dt: f64) -> Yielding {
         let (push, unit) = (&self.push, self.unit());
         let is_soft = is_soft(body);
-        let modes = if is_soft { Vec::new() } else { orthonormal_modes(body) };
-        let mut values = Vec::with_capacity(modes.len() * push.cells.len());
-        for (_, entries) in push.rows() {
-            let of_mode = |mode: &Vec<DVec3>| entries.iter().map(|(v, w)| w.dot(mode[*v as usize])).sum::<f64>();
-            values.extend(modes.iter().map(|mode| unit.sqrt() * of_mode(mode)));
+        let (columns, modes) = if is_soft { (0, Vec::new()) } else { modes(body, self.rho) };
+        let mut values = vec![0.0; columns * push.cells.len()];
+        for ((_, entries), values) in push.rows().zip(values.chunks_exact_mut(columns.max(1))) {
+            for (v, weight) in entries {
+                let modes = &modes[columns * *v as usize..][..columns];
+                values.iter_mut().zip(modes).for_each(|(value, mode)| *value += unit.sqrt() * weight.dot(*mode));
+            }
         }
         let system = body.system();
         // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
@@ -124,7 +127,7 @@ impl ElasticCoupling {
             }),
             rho: self.rho,
             dx: self.dx,
-            modes: Block { cells: push.cells.clone(), columns: modes.len(), values },
+            modes: Block { cells: push.cells.clone(), columns, values },
             ties,
             patches,
         }
@@ -174,44 +177,74 @@ fn is_soft(body: &ElasticBody) -> bool {
     whole < SOFT * body.masses().iter().sum::<f64>()
 }
 
-/// Motions of a body as a whole, in one another's measure A: Uᵀ A U = 1.
-fn orthonormal_modes(body: &ElasticBody) -> Vec<Vec<DVec3>> {
-    let (centre, positions) = (body.centre(), body.positions());
+/// Motions of a body as a whole that the fluid can cause, in one another's measure A: Uᵀ A U = 1. Those of each vertex are together.
+///
+/// Rigid ones come first, then strains, then bending; each gives up what it has of those before. What is left of a mode is
+/// as heavy as A says, and moves about as much fluid as it moves mass, in proportion to the densities: where that is much
+/// lighter, the fluid may take the body for stiff, and the mode is left out.
+fn modes(body: &ElasticBody, rho: f64) -> (usize, Vec<DVec3>) {
+    let (centre, positions, masses) = (body.centre(), body.positions(), body.masses());
     let reach = positions.iter().map(|x| x.distance(centre)).fold(0.0, f64::max);
+    let scaled = |x: &DVec3| (*x - centre) / reach;
+    let raw: Vec<Vec<DVec3>> = motions()
+        .map(|motion| positions.iter().zip(body.free()).map(|(x, free)| motion(scaled(x)) * *free).collect())
+        .collect();
+    let image = |mode: &Vec<DVec3>| (0..mode.len()).map(|row| body.system().multiply_row(row, mode)).collect();
+    let images: Vec<Vec<DVec3>> = raw.par_iter().map(image).collect();
     let dot = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
-    // Each with A times it.
-    let mut modes: Vec<(Vec<DVec3>, Vec<DVec3>)> = Vec::new();
-    for powers in monomials() {
-        for axis in [DVec3::X, DVec3::Y, DVec3::Z] {
-            let at = |x: &DVec3| {
-                let x = (*x - centre) / reach;
-                (0..3).map(|a| x[a].powi(powers[a])).product::<f64>() * axis
-            };
-            let mut mode: Vec<DVec3> = positions.iter().zip(body.free()).map(|(x, free)| at(x) * *free).collect();
-            let mut product = vec![DVec3::ZERO; mode.len()];
-            body.system().multiply(&mode, &mut product);
-            let before = dot(&mode, &product);
-            // Twice is enough, once is not.
-            for _ in 0..2 {
-                for (other, image) in &modes {
-                    let part = dot(image, &mode);
-                    mode.iter_mut().zip(other).for_each(|(v, other)| *v -= part * *other);
-                }
-            }
-            body.system().multiply(&mode, &mut product);
-            let square = dot(&mode, &product);
-            if square > DEPENDENT * before {
-                let scale = square.sqrt().recip();
-                mode.iter_mut().chain(&mut product).for_each(|v| *v *= scale);
-                modes.push((mode, product));
+    let weighed = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).zip(masses).map(|((a, b), m)| m * a.dot(*b)).sum::<f64>();
+    let stiffness: Vec<Vec<f64>> =
+        raw.par_iter().map(|mode| images.iter().map(|image| dot(mode, image)).collect()).collect();
+    let mass: Vec<Vec<f64>> =
+        raw.par_iter().map(|mode| raw.iter().map(|other| weighed(mode, other)).collect()).collect();
+    let product = |matrix: &[Vec<f64>], a: &[f64], b: &[f64]| -> f64 {
+        let rows = a.iter().zip(matrix).filter(|(a, _)| **a != 0.0);
+        rows.map(|(a, row)| a * row.iter().zip(b).map(|(m, b)| m * b).sum::<f64>()).sum()
+    };
+    // Combinations of the raw ones.
+    let (mut all, mut kept): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (Vec::new(), Vec::new());
+    for n in 0..raw.len() {
+        let mut own = vec![0.0; raw.len()];
+        own[n] = 1.0;
+        // Twice is enough, once is not.
+        for _ in 0..2 {
+            for other in &all {
+                let part = product(&stiffness, other, &own);
+                own.iter_mut().zip(other).for_each(|(own, other)| *own -= part * other);
             }
         }
+        let square = product(&stiffness, &own, &own);
+        if square > DEPENDENT * stiffness[n][n] {
+            let scale = square.sqrt().recip();
+            own.iter_mut().for_each(|own| *own *= scale);
+            if rho * product(&mass, &own, &own) > FELT * body.material().density {
+                kept.push(own.clone());
+            }
+            all.push(own);
+        }
     }
-    modes.into_iter().map(|(mode, _)| mode).collect()
+    let of_vertex = |v: usize| {
+        let combined = |own: &Vec<f64>| own.iter().zip(&raw).map(|(part, mode)| *part * mode[v]).sum::<DVec3>();
+        kept.iter().map(combined).collect::<Vec<_>>()
+    };
+    (kept.len(), (0..positions.len()).into_par_iter().with_min_len(64).flat_map_iter(of_vertex).collect())
 }
 
-/// Powers of x, y, z up to [`DEGREE`], low degrees first.
-fn monomials() -> impl Iterator<Item = [i32; 3]> {
-    (0..=DEGREE)
-        .flat_map(|degree| (0..=degree).flat_map(move |x| (0..=degree - x).map(move |y| [x, y, degree - x - y])))
+/// Shifts, turns, strains, and all that is quadratic.
+fn motions() -> impl Iterator<Item = impl Fn(DVec3) -> DVec3> {
+    let axes = [DVec3::X, DVec3::Y, DVec3::Z];
+    // A coefficient for 1, x, y, z and each product of two, per component.
+    let term = |axis: usize, place: usize, sign: f64| (axis, place, sign);
+    let mut motions: Vec<Vec<(usize, usize, f64)>> = (0..3).map(|axis| vec![term(axis, 0, 1.0)]).collect();
+    let pairs = [(0, 1), (1, 2), (2, 0)];
+    motions.extend(pairs.map(|(a, b)| vec![term(a, 1 + b, -1.0), term(b, 1 + a, 1.0)]));
+    motions.extend((0..3).map(|axis| vec![term(axis, 1 + axis, 1.0)]));
+    motions.extend(pairs.map(|(a, b)| vec![term(a, 1 + b, 1.0), term(b, 1 + a, 1.0)]));
+    motions.extend((4..10).flat_map(|place| (0..3).map(move |axis| vec![term(axis, place, 1.0)])));
+    motions.into_iter().map(move |terms| {
+        move |x: DVec3| {
+            let powers = [1.0, x.x, x.y, x.z, x.x * x.x, x.y * x.y, x.z * x.z, x.x * x.y, x.y * x.z, x.z * x.x];
+            terms.iter().map(|&(axis, place, sign)| sign * powers[place] * axes[axis]).sum()
+        }
+    })
 }

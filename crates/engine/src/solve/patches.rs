@@ -2,7 +2,11 @@
 
 use super::low_rank::Block;
 use super::real::Real;
+use rayon::prelude::*;
 use std::collections::BTreeMap;
+
+/// Rows that are added up by one thread.
+const PART: usize = 4096;
 
 /// Sparse columns, row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,10 +50,22 @@ impl<V: Real> Patches<V> {
 
     /// out ← out + Pᵀ x.
     pub fn add_gathered<T: Real>(&self, x: &[T], out: &mut [f64]) {
-        for (cell, row) in self.rows() {
-            let x = x[cell].f64();
-            row.iter().for_each(|(column, value)| out[*column as usize] += value.f64() * x);
-        }
+        self.add_gathered_by(|_, cell| x[cell].f64(), out);
+    }
+
+    /// The same for an x that is told by the number of the row and its cell. The same parts of the rows are always added up together.
+    pub fn add_gathered_by(&self, x: impl Fn(usize, usize) -> f64 + Sync, out: &mut [f64]) {
+        let of_part = |part: usize| {
+            let mut sums = vec![0.0; self.columns];
+            for row in (PART * part..self.cells.len()).take(PART) {
+                let x = x(row, self.cells[row] as usize);
+                let entries = &self.entries[self.starts[row]..self.starts[row + 1]];
+                entries.iter().for_each(|(column, value)| sums[*column as usize] += value.f64() * x);
+            }
+            sums
+        };
+        let parts: Vec<Vec<f64>> = (0..self.cells.len().div_ceil(PART)).into_par_iter().map(of_part).collect();
+        parts.iter().for_each(|sums| out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum));
     }
 
     /// x ← x − P s.

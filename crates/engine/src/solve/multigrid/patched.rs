@@ -111,11 +111,11 @@ impl<T: Real> Patched<T> {
 
     /// out ← out + Fᵀ x, x being the values of black cells with the correction `e` from the coarser level.
     pub fn add_left(&self, black: &[T], e: &[T], out: &mut [f64]) {
-        for ((slot, row), parents) in self.f.rows().zip(&self.parents) {
-            let correction: f64 = parents.iter().map(|(cell, weight)| weight.f64() * e[*cell as usize].f64()).sum();
-            let x = black[slot].f64() + correction;
-            row.iter().for_each(|(column, value)| out[*column as usize] += value.f64() * x);
-        }
+        let x = |row: usize, slot: usize| {
+            let of_parent = |(cell, weight): &(u32, T)| weight.f64() * e[*cell as usize].f64();
+            black[slot].f64() + self.parents[row].iter().map(of_parent).sum::<f64>()
+        };
+        self.f.add_gathered_by(x, out);
     }
 
     /// Kᵀ T of the patches, and below them (columns of `others`)ᵀ T; `h` has rows of `columns`.
