@@ -38,17 +38,17 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
         v.x = -4.0 * (x.x - 0.5).signum() * (x.y - 0.4).max(0.0);
     }
     world.restore(state);
-    // Vertices of the ends of the left and the right arm.
-    let ends = [-1.0, 1.0]
-        .map(|side| (0..bar.vertices.len()).filter(|&v| side * bar.vertices[v].x > 0.35).collect::<Vec<_>>());
+    // Vertices on the inner sides of the arms, each with the one across.
+    let is_inner = |x: &DVec3| x.x > 0.35 && x.y > 0.49 * width;
+    let across = |x: &DVec3| bar.vertices.iter().position(|v| v.distance(*x * DVec3::new(-1.0, 1.0, 1.0)) < 1e-9);
+    let right = bar.vertices.iter().enumerate().filter(|(_, x)| is_inner(x));
+    let pairs: Vec<(usize, usize)> = right.map(|(n, x)| (n, across(x).unwrap())).collect();
     let (mut narrowest, mut last, mut drift) = (f64::MAX, 0.0, 0.0_f64);
     for _ in 0..200 {
         let report = world.step().unwrap();
         drift = drift.max(report.bodies[0].velocity.length());
         let positions = &world.state().elastic[0].positions;
-        let [left, right] = ends.each_ref().map(|end| end.iter().map(|&v| positions[v].x));
-        let (left, right) = (left.fold(f64::MIN, f64::max), right.fold(f64::MAX, f64::min));
-        last = right - left;
+        last = pairs.iter().map(|&(right, left)| positions[right].x - positions[left].x).fold(f64::MAX, f64::min);
         narrowest = narrowest.min(last);
     }
     assert!(narrowest < 0.1 * dx, "the arms never meet: {narrowest}");
