@@ -18,7 +18,7 @@ fn play(name: &str, mut at_frame: impl FnMut(&World)) -> Vec<StepReport> {
     let mut world = World::new(scene.params).unwrap();
     let mut reports: Vec<StepReport> = Vec::new();
     let mut frame = 0;
-    while frame < scene.file.time.frames {
+    while (frame as i64) < scene.file.time.frames {
         reports.push(world.step().unwrap_or_else(|error| panic!("{name}: {error}")));
         if world.state().frame > frame {
             frame = world.state().frame;
