@@ -1,6 +1,6 @@
 //! An elastic ball deep in a tank of water: one solve of the coupled system.
 //!
-//! The tank is a metre wide and filled to [`LEVEL`]; above is air. The water arrives falling and stirred, the ball arrives
+//! The tank is a metre wide and filled almost to the top; above is air. The water arrives falling and stirred, the ball arrives
 //! falling, and the projection has to stop both.
 
 use super::box_lift::System;
