@@ -165,17 +165,21 @@ fn centre(world: &World) -> DVec3 {
     positions.iter().sum::<DVec3>() / positions.len() as f64
 }
 
-/// The part of the water that is below the first elastic body, a sheet: lower than the lower side of what is nearest in plan.
+/// The part of the water that is below the first elastic body, a sheet: lower than the lower side of what is nearest in plan. Two cells
+/// along the edges do not count, where water may fall past.
 fn fraction_below(world: &World) -> f64 {
     let body = body_of(world, 0);
     let dx = world.params().grid.dx;
+    let corners = |pick: fn(DVec3, DVec3) -> DVec3| body.positions().iter().copied().reduce(pick).unwrap();
+    let (low, high) = (corners(DVec3::min) + 2.0 * dx, corners(DVec3::max) - 2.0 * dx);
     // Nearest in plan: two vertices, of the upper and the lower side; the lower one is what counts.
     let is_below = |x: &DVec3| {
         let plan = |v: &DVec3| (*v - *x).reject_from(DVec3::Y).length();
         let nearest = body.positions().iter().map(plan).fold(f64::MAX, f64::min);
         let beside = body.positions().iter().filter(|v| plan(v) <= nearest + 0.5 * dx);
-        nearest < 2.0 * dx && beside.map(|v| v.y).fold(f64::MAX, f64::min) > x.y + 0.5 * dx
+        beside.map(|v| v.y).fold(f64::MAX, f64::min) > x.y + 0.5 * dx
     };
+    let is_within = |x: &DVec3| x.x > low.x && x.x < high.x && x.z > low.z && x.z < high.z;
     let positions = &world.state().fluid.water().unwrap().particles.position;
-    positions.iter().filter(|x| is_below(x)).count() as f64 / positions.len() as f64
+    positions.iter().filter(|x| is_within(x) && is_below(x)).count() as f64 / positions.len() as f64
 }
