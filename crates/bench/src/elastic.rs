@@ -96,6 +96,8 @@ fn measure(
     let mut runs: Vec<Run> = (0..=runs.max(1))
         .map(|_| {
             let step = body_step(tank)?;
+            // Threads sleep while one steps the body; both solves begin with all awake.
+            rayon::broadcast(|_| ());
             let terms = make_terms(tank, &coupling, &mut system);
             let mut coupled = solve(&mut with, &system)?;
             coupled.setup += terms;

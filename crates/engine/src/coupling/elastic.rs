@@ -12,12 +12,13 @@
 //! body, v = v* − ρ dx³ A⁻¹ Bᵀ p, and what is left to solve is (L + ρ dx³ B A⁻¹ Bᵀ) p = B v* − D u*: the system of \[ZB17,
 //! eq. 19\] with v eliminated.
 
+use super::vertices;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::{Nearest, closest};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
-use crate::solve::{Block, ElasticStep, Patches, Push, Yielding};
+use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Yielding};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -38,14 +39,23 @@ const FELT: f64 = 0.6;
 /// Modes that are combinations of others but for this part of their square are left out.
 const DEPENDENT: f64 = 1e-6;
 
-/// A body is soft if over the step its matrix is at most this many times its mass: each vertex then moves much by itself.
+/// Over a step, the matrix of a soft body is at most this many times its mass: each vertex moves much by itself.
 const SOFT: f64 = 4.0;
 
+/// Up to this many times, motions of neighbours tell enough of what the body does.
+const FIRM: f64 = 40.0;
+
 /// Ties are strong if they are this part of an open face between cells.
-const STRONG: f64 = 0.3;
+const STRONG: f64 = 0.25;
 
 /// Vertices are far apart if each has more than this many cells.
 const WIDE: usize = 3;
+
+/// More vertices than this are not worth a column each.
+const MANY: usize = 768;
+
+/// Modes in one block, which one thread works on.
+const TOGETHER: usize = 16;
 
 impl ElasticCoupling {
     /// B of `body`, whose surface has the `polygons`; faces of `boundary` that move with it have the number `name`, and `nearest`
@@ -92,63 +102,68 @@ impl ElasticCoupling {
 
     /// What the body adds to the pressure operator; its step of `dt`, s, is predicted.
     pub fn terms(&self, body: &ElasticBody, dt: f64) -> Yielding {
-        let (push, unit) = (&self.push, self.unit());
-        let is_soft = is_soft(body);
-        let (columns, modes) = if is_soft { (0, Vec::new()) } else { modes(body, self.rho) };
-        let mut values = vec![0.0; columns * push.cells.len()];
-        for ((_, entries), values) in push.rows().zip(values.chunks_exact_mut(columns.max(1))) {
-            for (v, weight) in entries {
-                let modes = &modes[columns * *v as usize..][..columns];
-                values.iter_mut().zip(modes).for_each(|(value, mode)| *value += unit.sqrt() * weight.dot(*mode));
-            }
-        }
-        let system = body.system();
+        let (push, system) = (&self.push, body.system());
+        let masses: Vec<f64> = body.masses().iter().map(|m| (1.0 + dt * body.material().mass_damping) * m).collect();
         // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
         let mut whole = vec![DVec3::ZERO; body.positions().len()];
         push.entries.iter().for_each(|(vertex, weight)| whole[*vertex as usize] += *weight);
-        // A⁻¹ of each vertex alone, times that.
-        let answers: Vec<DVec3> = (0..whole.len())
-            .map(|v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]))
-            .collect();
-        let tie = |(vertex, weight): &(u32, DVec3)| unit * weight.dot(answers[*vertex as usize]).max(0.0);
-        let ties: Vec<f64> = push.rows().map(|(_, entries)| entries.iter().map(tie).sum()).collect();
+        // What vertices answer to that if the others stay, and if they come along.
+        let of_vertex =
+            |v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]);
+        let alone: Vec<DVec3> = (0..whole.len()).map(of_vertex).collect();
+        let along: Vec<DVec3> = whole.iter().zip(&masses).map(|(whole, mass)| *whole / *mass).collect();
+        let (ties, coarse_ties) = (self.ties(&alone), self.ties(&along));
+
+        let hold = hold(body);
         let strength = ties.iter().sum::<f64>() / ties.len().max(1) as f64;
         let vertices = whole.iter().filter(|whole| **whole != DVec3::ZERO).count();
-        let is_patched = is_soft && strength > STRONG && ties.len() > WIDE * vertices;
-        let patches = if is_patched { self.patches(&whole, &answers) } else { Patches::default() };
+        let is_wide = ties.len() > WIDE * vertices && vertices <= MANY;
+        let is_patched = hold < FIRM && strength > STRONG && is_wide;
+        let patches = if is_patched {
+            vertices::patches((push, self.unit()), system, (&whole, &alone))
+        } else {
+            Patches::default()
+        };
+        let has_modes = !is_patched && hold > SOFT;
         Yielding {
             push: push.clone(),
+            modes: if has_modes { self.pushed_by(modes(body, self.rho)) } else { LowRank::default() },
             step: Arc::new(ElasticStep {
                 dt,
                 system: system.clone(),
                 factor: body.factor().clone(),
-                masses: body.masses().iter().map(|m| (1.0 + dt * body.material().mass_damping) * m).collect(),
+                masses,
                 velocity: body.velocities().iter().flat_map(|v| v.to_array()).collect(),
             }),
             rho: self.rho,
             dx: self.dx,
-            modes: Block { cells: push.cells.clone(), columns, values },
             ties,
             patches,
+            coarse_ties,
         }
     }
 
-    /// A column for every vertex, of which a pressure that is the same in all its cells, `whole`, gets these `answers`: it moves in that
-    /// direction and no other. All have the row sums of ρ dx³ B diag(A)⁻¹ Bᵀ.
-    fn patches(&self, whole: &[DVec3], answers: &[DVec3]) -> Patches {
-        let scales: Vec<f64> = whole.iter().zip(answers).map(|(w, a)| w.dot(*a)).collect();
-        let moving: Vec<usize> = (0..scales.len()).filter(|&v| scales[v] > 0.0).collect();
-        let mut numbers = vec![None; scales.len()];
-        moving.iter().enumerate().for_each(|(number, &v)| numbers[v] = Some(number as u32));
-        let mut patches = Patches::with_rows(moving.len(), self.push.cells.len());
-        for (cell, entries) in self.push.rows() {
-            let of_entry = |(vertex, weight): &(u32, DVec3)| {
-                let v = *vertex as usize;
-                numbers[v].map(|number| (number, weight.dot(answers[v]) * (self.unit() / scales[v]).sqrt()))
-            };
-            patches.push(cell as u32, entries.iter().filter_map(of_entry));
-        }
-        patches
+    /// What a pressure finds in each row of B, if vertices give way to a uniform one by `answers`.
+    fn ties(&self, answers: &[DVec3]) -> Vec<f64> {
+        let tie = |(vertex, weight): &(u32, DVec3)| self.unit() * weight.dot(answers[*vertex as usize]).max(0.0);
+        self.push.rows().map(|(_, entries)| entries.iter().map(tie).sum()).collect()
+    }
+
+    /// C of some modes.
+    fn pushed_by(&self, (columns, modes): (usize, Vec<DVec3>)) -> LowRank {
+        let (push, scale) = (&self.push, self.unit().sqrt());
+        let block = |first: usize| {
+            let width = TOGETHER.min(columns - first);
+            let mut values = vec![0.0; width * push.cells.len()];
+            for ((_, entries), values) in push.rows().zip(values.chunks_exact_mut(width)) {
+                for (v, weight) in entries {
+                    let modes = &modes[columns * *v as usize + first..][..width];
+                    values.iter_mut().zip(modes).for_each(|(value, mode)| *value += scale * weight.dot(*mode));
+                }
+            }
+            Block { cells: push.cells.clone(), columns: width, values }
+        };
+        LowRank { blocks: (0..columns).into_par_iter().step_by(TOGETHER).map(block).collect() }
     }
 
     /// Volume that the body pushes into cells as it moves, in units of dx², m/s.
@@ -169,12 +184,12 @@ impl ElasticCoupling {
     }
 }
 
-/// Whether vertices hardly hold one another: the mean of A beside that of M.
-fn is_soft(body: &ElasticBody) -> bool {
+/// How much vertices hold one another over the step: the mean of A beside that of M.
+fn hold(body: &ElasticBody) -> f64 {
     let system = body.system();
     let of_vertex = |v: usize| system.position(v, v).map_or(0.0, |k| system.blocks[k].diagonal().element_sum() / 3.0);
     let whole: f64 = (0..system.rows()).map(of_vertex).sum();
-    whole < SOFT * body.masses().iter().sum::<f64>()
+    whole / body.masses().iter().sum::<f64>()
 }
 
 /// Motions of a body as a whole that the fluid can cause, in one another's measure A: Uᵀ A U = 1. Those of each vertex are together.
@@ -193,10 +208,8 @@ fn modes(body: &ElasticBody, rho: f64) -> (usize, Vec<DVec3>) {
     let images: Vec<Vec<DVec3>> = raw.par_iter().map(image).collect();
     let dot = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).map(|(a, b)| a.dot(*b)).sum::<f64>();
     let weighed = |a: &[DVec3], b: &[DVec3]| a.iter().zip(b).zip(masses).map(|((a, b), m)| m * a.dot(*b)).sum::<f64>();
-    let stiffness: Vec<Vec<f64>> =
-        raw.par_iter().map(|mode| images.iter().map(|image| dot(mode, image)).collect()).collect();
-    let mass: Vec<Vec<f64>> =
-        raw.par_iter().map(|mode| raw.iter().map(|other| weighed(mode, other)).collect()).collect();
+    let stiffness = symmetric(raw.len(), |i, j| dot(&raw[i], &images[j]));
+    let mass = symmetric(raw.len(), |i, j| weighed(&raw[i], &raw[j]));
     let product = |matrix: &[Vec<f64>], a: &[f64], b: &[f64]| -> f64 {
         let rows = a.iter().zip(matrix).filter(|(a, _)| **a != 0.0);
         rows.map(|(a, row)| a * row.iter().zip(b).map(|(m, b)| m * b).sum::<f64>()).sum()
@@ -228,6 +241,14 @@ fn modes(body: &ElasticBody, rho: f64) -> (usize, Vec<DVec3>) {
         kept.iter().map(combined).collect::<Vec<_>>()
     };
     (kept.len(), (0..positions.len()).into_par_iter().with_min_len(64).flat_map_iter(of_vertex).collect())
+}
+
+/// A symmetric matrix from its entries (i, j ≤ i).
+fn symmetric(n: usize, entry: impl Fn(usize, usize) -> f64 + Sync) -> Vec<Vec<f64>> {
+    // Long rows first, so that threads end together.
+    let half: Vec<Vec<f64>> = (0..n).into_par_iter().rev().map(|i| (0..=i).map(|j| entry(i, j)).collect()).collect();
+    let at = |i: usize, j: usize| half[n - 1 - i.max(j)][i.min(j)];
+    (0..n).map(|i| (0..n).map(|j| at(i, j)).collect()).collect()
 }
 
 /// Shifts, turns, strains, and all that is quadratic.

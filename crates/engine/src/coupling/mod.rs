@@ -5,3 +5,4 @@ pub mod elastic;
 mod folds;
 pub mod immersed;
 pub mod rigid;
+mod vertices;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut};
 
 /// One value per cell, x-fastest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellField<T = f64> {
     /// Number of cells along x, y and z.
     pub dims: [usize; 3],

@@ -6,6 +6,8 @@ pub struct Cholesky {
     n: usize,
     /// Unit lower triangle, row after row.
     lower: Vec<f64>,
+    /// Where each row begins: all before is zero.
+    starts: Vec<usize>,
     /// 1 ÷ pivot; zero for those left out.
     inverse: Vec<f64>,
 }
@@ -23,21 +25,24 @@ impl Cholesky {
     /// pivoting (Vanderbei 1995).
     pub fn quasi_definite(n: usize, positive: usize, mut a: Vec<f64>) -> Self {
         let mut inverse = vec![0.0; n];
+        // Factors have no entries before the first of a row.
+        let starts: Vec<usize> = (0..n).map(|i| a[n * i..][..i].iter().position(|v| *v != 0.0).unwrap_or(i)).collect();
         // Row i of the factor needs those above it: l_ij d_j = a_ij − Σ_k<j l_ik d_k l_jk.
         let mut scaled = vec![0.0; n];
         for i in 0..n {
             let (above, row) = a.split_at_mut(n * i);
             let row = &mut row[..n];
-            for j in 0..i {
-                let other = &above[n * j..][..j];
-                scaled[j] = row[j] - dot(&scaled[..j], other);
+            let start = starts[i];
+            for j in start..i {
+                let first = start.max(starts[j]);
+                scaled[j] = row[j] - dot(&scaled[first..j], &above[n * j..][first..j]);
                 row[j] = scaled[j] * inverse[j];
             }
-            let pivot = row[i] - dot(&scaled[..i], &row[..i]);
+            let pivot = row[i] - dot(&scaled[start..i], &row[start..i]);
             let sign = if i < positive { 1.0 } else { -1.0 };
             inverse[i] = if sign * pivot > ROUND_OFF * sign * row[i] { 1.0 / pivot } else { 0.0 };
         }
-        Self { n, lower: a, inverse }
+        Self { n, lower: a, starts, inverse }
     }
 
     /// v ← A⁻¹ v.
@@ -45,18 +50,20 @@ impl Cholesky {
         let n = self.n;
         for i in 0..n {
             let (known, rest) = v.split_at_mut(i);
-            rest[0] -= dot(&self.lower[n * i..][..i], known);
+            let start = self.starts[i];
+            rest[0] -= dot(&self.lower[n * i..][start..i], &known[start..]);
         }
         v.iter_mut().zip(&self.inverse).for_each(|(v, inverse)| *v *= inverse);
         for i in (0..n).rev() {
             let (above, rest) = v.split_at_mut(i);
-            above.iter_mut().zip(&self.lower[n * i..][..i]).for_each(|(v, l)| *v -= l * rest[0]);
+            let start = self.starts[i];
+            above[start..].iter_mut().zip(&self.lower[n * i..][start..i]).for_each(|(v, l)| *v -= l * rest[0]);
         }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        8 * (self.lower.capacity() + self.inverse.capacity())
+        8 * (self.lower.capacity() + self.starts.capacity() + self.inverse.capacity())
     }
 }
 

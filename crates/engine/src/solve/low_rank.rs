@@ -98,7 +98,7 @@ impl<V: Real> Block<V> {
 
 impl Block {
     /// The largest entry on the diagonal of CᵀC.
-    pub(super) fn largest_square(&self) -> f64 {
+    fn largest_square(&self) -> f64 {
         let mut squares = vec![0.0; self.columns];
         self.rows().for_each(|(_, row)| squares.iter_mut().zip(row).for_each(|(square, c)| *square += c * c));
         squares.into_iter().fold(0.0, f64::max)
@@ -108,14 +108,20 @@ impl Block {
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let kept: Vec<usize> = (0..self.cells.len()).filter(|&row| keep(self.cells[row] as usize)).collect();
         if kept.len() < self.cells.len() {
-            self.values =
-                kept.iter().flat_map(|&row| self.values[self.columns * row..][..self.columns].to_vec()).collect();
+            let mut values = Vec::with_capacity(self.columns * kept.len());
+            kept.iter().for_each(|&row| values.extend_from_slice(&self.values[self.columns * row..][..self.columns]));
+            self.values = values;
             self.cells = kept.iter().map(|&row| self.cells[row]).collect();
         }
     }
 }
 
 impl LowRank {
+    /// The largest entry on the diagonals of CᵀC.
+    pub(super) fn largest_square(&self) -> f64 {
+        self.blocks.iter().map(Block::largest_square).fold(0.0, f64::max)
+    }
+
     /// Columns of all blocks.
     pub fn columns(&self) -> usize {
         self.blocks.iter().map(|block| block.columns).sum()
@@ -193,7 +199,7 @@ pub(super) fn gather<B: Sync>(
 /// Numbers of columns for which loops are unrolled: a bubble or a piston, a ball, which nothing turns, any other body.
 const BUBBLE: usize = 1;
 const BALL: usize = 3;
-pub(super) const FREE: usize = 6;
+const FREE: usize = 6;
 
 /// out ← out + a v.
 #[inline(always)]
@@ -211,7 +217,10 @@ const SHARE: usize = 4096;
 /// x ← x + C s for all blocks.
 pub(super) fn scatter<V: Real, T: Real>(blocks: &[&Block<V>], s: &[f64], x: &mut [T]) {
     let starts = starts(blocks.iter().map(|block| block.columns));
-    for_rows(blocks, x, |n, rows, x, first| blocks[n].push(rows, &s[starts[n]..], x, first));
+    for_rows(blocks, x, |n, rows, x, first| {
+        blocks[n].push(rows, &s[starts[n]..], x, first);
+        0.0
+    });
 }
 
 /// Where each of some parts begins, one after the other.
@@ -220,20 +229,24 @@ pub(super) fn starts(sizes: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 /// Visit the rows of all blocks: f(block, rows, part of `x`, its first cell). Threads share the cells; blocks come in order.
+/// Returns the sum of what `f` returns.
 pub(super) fn for_rows<V: Real, T: Real>(
     blocks: &[&Block<V>],
     x: &mut [T],
-    f: impl Fn(usize, Range<usize>, &mut [T], usize) + Sync,
-) {
+    f: impl Fn(usize, Range<usize>, &mut [T], usize) -> f64 + Sync,
+) -> f64 {
     let rows: usize = blocks.iter().map(|block| block.cells.len()).sum();
     let share = x.len().div_ceil(rows.div_ceil(SHARE).clamp(1, 64)).max(1);
-    x.par_chunks_mut(share).enumerate().for_each(|(n, x)| {
+    let of_part = |(n, x): (usize, &mut [T])| {
         let first = n * share;
-        for (number, block) in blocks.iter().enumerate() {
+        let of_block = |(number, block): (usize, &&Block<V>)| {
             let place = |cell: usize| block.cells.partition_point(|&c| (c as usize) < cell);
-            f(number, place(first)..place(first + x.len()), x, first);
-        }
-    });
+            f(number, place(first)..place(first + x.len()), x, first)
+        };
+        blocks.iter().enumerate().map(of_block).sum()
+    };
+    let parts: Vec<f64> = x.par_chunks_mut(share).enumerate().map(of_part).collect();
+    parts.iter().sum()
 }
 
 /// Bodies giving way to a right-hand side, the fluid being no more than its diagonal d: one step of (d + C Cᵀ)⁻¹.

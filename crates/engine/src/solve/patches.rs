@@ -1,4 +1,6 @@
 //! Many columns of few cells each: what single vertices of a soft body do to the pressures around them.
+//!
+//! They add K G⁻¹ Kᵀ to an operator; G tells how columns hold one another.
 
 use super::low_rank::Block;
 use super::real::Real;
@@ -19,11 +21,13 @@ pub struct Patches<V = f64> {
     starts: Vec<usize>,
     /// A column and its value.
     entries: Vec<(u32, V)>,
+    /// G − 1, row after row: row, column ≤ row, value.
+    holds: Vec<(u32, u32, f64)>,
 }
 
 impl<V> Default for Patches<V> {
     fn default() -> Self {
-        Self { cells: Vec::new(), columns: 0, starts: vec![0], entries: Vec::new() }
+        Self { cells: Vec::new(), columns: 0, starts: vec![0], entries: Vec::new(), holds: Vec::new() }
     }
 }
 
@@ -32,7 +36,7 @@ impl<V: Real> Patches<V> {
     pub fn with_rows(columns: usize, rows: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
-        Self { cells: Vec::with_capacity(rows), columns, starts, entries: Vec::new() }
+        Self { cells: Vec::with_capacity(rows), columns, starts, entries: Vec::new(), holds: Vec::new() }
     }
 
     /// Add a row, of a cell after those that there are.
@@ -40,6 +44,16 @@ impl<V: Real> Patches<V> {
         self.cells.push(cell);
         self.entries.extend(row);
         self.starts.push(self.entries.len());
+    }
+
+    /// Let columns hold one another: G − 1, row after row, as row, column ≤ row, value.
+    pub fn hold(&mut self, holds: Vec<(u32, u32, f64)>) {
+        self.holds = holds;
+    }
+
+    /// G − 1, row after row.
+    pub fn holds(&self) -> &[(u32, u32, f64)] {
+        &self.holds
     }
 
     /// Cells with their entries.
@@ -79,17 +93,21 @@ impl<V: Real> Patches<V> {
     /// The same times `factor`, in another precision.
     pub fn scaled<T: Real>(&self, factor: f64) -> Patches<T> {
         let entries = self.entries.iter().map(|(column, value)| (*column, T::of(factor * value.f64()))).collect();
-        Patches { cells: self.cells.clone(), columns: self.columns, starts: self.starts.clone(), entries }
+        let (cells, starts, holds) = (self.cells.clone(), self.starts.clone(), self.holds.clone());
+        Patches { cells, columns: self.columns, starts, entries, holds }
     }
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        4 * self.cells.capacity() + 8 * self.starts.capacity() + size_of::<(u32, V)>() * self.entries.capacity()
+        4 * self.cells.capacity()
+            + 8 * self.starts.capacity()
+            + size_of::<(u32, V)>() * self.entries.capacity()
+            + size_of::<(u32, u32, f64)>() * self.holds.capacity()
     }
 }
 
 impl Patches {
-    /// The same with all its zeros.
+    /// K with all its zeros.
     pub fn whole(&self) -> Block {
         let mut values = vec![0.0; self.columns * self.cells.len()];
         for (out, (_, row)) in values.chunks_exact_mut(self.columns.max(1)).zip(self.rows()) {
@@ -102,6 +120,7 @@ impl Patches {
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut kept = Self::with_rows(self.columns, self.cells.len());
         self.rows().filter(|(cell, _)| keep(*cell)).for_each(|(cell, row)| kept.push(cell as u32, row.iter().copied()));
+        kept.holds = std::mem::take(&mut self.holds);
         *self = kept;
     }
 
@@ -114,17 +133,25 @@ impl Patches {
         }
         let mut folded = Self::with_rows(self.columns, rows.len());
         rows.into_iter().for_each(|(cell, row)| folded.push(cell as u32, row));
+        folded.holds = std::mem::take(&mut self.holds);
         *self = folded;
     }
 
     /// Add the columns of others after one's own.
     pub fn append(&mut self, other: &Self) {
+        if self.columns == 0 {
+            self.clone_from(other);
+            return;
+        }
         let mut rows = BTreeMap::<usize, Vec<(u32, f64)>>::new();
         self.rows().for_each(|(cell, row)| rows.entry(cell).or_default().extend(row));
         let behind = |(column, value): &(u32, f64)| (*column + self.columns as u32, *value);
         other.rows().for_each(|(cell, row)| rows.entry(cell).or_default().extend(row.iter().map(behind)));
         let mut all = Self::with_rows(self.columns + other.columns, rows.len());
         rows.into_iter().for_each(|(cell, row)| all.push(cell as u32, row));
+        let first = self.columns as u32;
+        all.holds = std::mem::take(&mut self.holds);
+        all.holds.extend(other.holds.iter().map(|&(row, column, value)| (first + row, first + column, value)));
         *self = all;
     }
 }
@@ -137,6 +164,7 @@ mod tests {
         let mut patches = Patches::with_rows(2, 2);
         patches.push(1, [(0, 2.0)]);
         patches.push(4, [(0, 1.0), (1, -3.0)]);
+        patches.hold(vec![(1, 0, -0.5)]);
         patches
     }
 
@@ -165,5 +193,6 @@ mod tests {
         let rows: Vec<_> = both.rows().collect();
         assert_eq!(rows, [(1, &[(2, 2.0)][..]), (4, &[(0, 1.0), (1, -3.0), (2, 1.0), (3, -3.0)][..])]);
         assert_eq!(both.columns, 4);
+        assert_eq!(both.holds(), [(1, 0, -0.5), (3, 2, -0.5)]);
     }
 }

@@ -78,6 +78,8 @@ pub struct PressureSolve {
     /// Bodies of many freedoms; to the preconditioner they are ties, on the diagonal of `softened`, and columns, in `columns`
     /// after those of `low_rank`.
     yielding: Vec<Yielding>,
+    /// Ties of the fluid and of the bodies.
+    soft: CellField<f64>,
     softened: Laplacian,
     columns: LowRank,
     patches: Patches,
@@ -157,7 +159,7 @@ impl PressureSolve {
         rayon::scope(|_| {
             let atmosphere = extra;
             let ties = self.pockets.iter().flat_map(Pocket::ties);
-            let with_pockets = (!self.pockets.is_empty()).then(|| add_ties(extra, ties));
+            let with_pockets = (!self.pockets.is_empty()).then(|| with_ties(extra, ties));
             let extra = with_pockets.as_ref().unwrap_or(extra);
             self.laplacian.rebuild(faces, extra)?;
             // The solvers of \[A18\] need them again, one by one.
@@ -167,28 +169,39 @@ impl PressureSolve {
             self.yielding = std::mem::take(&mut solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
             limit_patches(&mut self.yielding);
-            let softer =
-                (!self.yielding.is_empty()).then(|| add_ties(extra, self.yielding.iter().flat_map(Yielding::ties)));
-            let soft = softer.as_ref().unwrap_or(extra);
-            // The finest level knows the vertices of soft bodies themselves.
-            let is_tied = |body: &Yielding| body.patches.columns == 0;
-            let is_softened = self.yielding.iter().any(is_tied);
-            if is_softened {
-                let tied = self.yielding.iter().filter(|body| is_tied(body));
-                self.softened.rebuild(faces, &add_ties(extra, tied.flat_map(Yielding::ties)))?;
-            }
-            let Self { laplacian, regions, pockets, multigrid, precise, softened, .. } = self;
+            let mut kept = std::mem::take(&mut self.soft);
+            let soft = if self.yielding.is_empty() {
+                extra
+            } else {
+                kept.dims = extra.dims;
+                kept.data.clone_from(&extra.data);
+                add_ties(&mut kept, self.yielding.iter().flat_map(Yielding::coarse_ties));
+                &kept
+            };
+            let Self { laplacian, regions, pockets, multigrid, precise, yielding, softened, .. } = self;
             let (laplacian, pockets) = (&*laplacian, &pockets[..]);
-            let preconditioned = if is_softened { &*softened } else { laplacian };
+            // The finest level knows the vertices of soft bodies themselves.
+            let is_tied = |body: &&Yielding| body.patches.columns == 0;
+            let tied = yielding.iter().filter(is_tied).count();
+            let mixed = (0 < tied && tied < yielding.len())
+                .then(|| with_ties(extra, yielding.iter().filter(is_tied).flat_map(Yielding::ties)));
             // Regions are found by one thread.
-            rayon::join(
+            let (_, preconditioned) = rayon::join(
                 || regions.rebuild(laplacian, pockets, atmosphere),
                 || {
+                    let preconditioned = if tied == 0 {
+                        laplacian
+                    } else {
+                        softened.rebuild(faces, mixed.as_ref().unwrap_or(soft))?;
+                        softened
+                    };
                     if solver == PressureSolver::Multigrid {
                         multigrid.rebuild(preconditioned, faces, soft);
                     }
+                    Ok(preconditioned)
                 },
             );
+            let preconditioned = preconditioned?;
             regions.couple(&mut self.low_rank, &self.yielding);
             self.squares = self.low_rank.squares();
             self.is_stiff = largest(&self.squares) > STIFF * laplacian.largest();
@@ -196,8 +209,7 @@ impl PressureSolve {
                 &self.low_rank
             } else {
                 self.columns.blocks.clone_from(&self.low_rank.blocks);
-                let modes = self.yielding.iter().map(|body| &body.modes).filter(|modes| modes.columns > 0);
-                self.columns.blocks.extend(modes.cloned());
+                self.columns.blocks.extend(self.yielding.iter().flat_map(|body| &body.modes.blocks).cloned());
                 &self.columns
             };
             self.patches = Patches::default();
@@ -216,6 +228,7 @@ impl PressureSolve {
                 PressureSolver::CgSchur => {}
                 _ => self.build_full(solver, (faces, [extra, soft]), solids)?,
             }
+            self.soft = kept;
             Ok(())
         })
     }
@@ -420,6 +433,7 @@ impl PressureSolve {
             + self.double.bytes()
             + self.alone.bytes()
             + self.softened.bytes()
+            + 8 * self.soft.data.capacity()
             + 8 * self.full.iter().map(Vec::capacity).sum::<usize>()
     }
 }
@@ -432,7 +446,7 @@ const STIFF: f64 = 1e3;
 const LIGHT: f64 = 0.1;
 
 /// As many columns of vertices are worth their dense factorisation.
-const MOST_PATCHES: usize = 768;
+const MOST_PATCHES: usize = 1536;
 
 /// Leave ties to bodies whose vertices are too many.
 fn limit_patches(bodies: &mut [Yielding]) {
@@ -446,10 +460,14 @@ fn limit_patches(bodies: &mut [Yielding]) {
 }
 
 /// `extra` with more ties.
-fn add_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) -> CellField<f64> {
+fn with_ties(extra: &CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) -> CellField<f64> {
     let mut all = extra.clone();
-    ties.for_each(|(cell, weight)| all.data[cell] += weight);
+    add_ties(&mut all, ties);
     all
+}
+
+fn add_ties(extra: &mut CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) {
+    ties.for_each(|(cell, weight)| extra.data[cell] += weight);
 }
 
 /// The largest entry on the diagonals of some CᵀC.

@@ -10,10 +10,11 @@
 //!
 //! Ties say that every cell gives way by itself. Where vertices are farther apart than cells, only all cells around a vertex together
 //! do, and if the body is soft and light this tells: there, ties cost twice the iterations. Then the finest level has a sparse column
-//! for every vertex ([`Patches`]) instead.
+//! for every vertex ([`Patches`]) instead. Cells of coarser levels are as large as a vertex's surroundings or larger; there vertices
+//! come along with one another, and ties are those of their masses, the row sums of ρ dx³ B M⁻¹ Bᵀ.
 
 use super::laplacian::Laplacian;
-use super::low_rank::Block;
+use super::low_rank::LowRank;
 use super::patches::Patches;
 use super::pockets::Pocket;
 use super::real::Real;
@@ -34,11 +35,13 @@ pub struct Yielding {
     /// Width of a cell, m.
     pub dx: f64,
     /// What the body does as a whole, for the preconditioner: C.
-    pub modes: Block,
+    pub modes: LowRank,
     /// What it does locally, for the preconditioner: a tie for every row of B.
     pub ties: Vec<f64>,
-    /// The same vertex by vertex, if it is soft: a column each, with the ties for row sums.
+    /// The same vertex by vertex, if it is soft, for the finest level.
     pub patches: Patches,
+    /// What coarser levels have then, for every row of B.
+    pub coarse_ties: Vec<f64>,
 }
 
 /// An elastic body over a step.
@@ -107,6 +110,18 @@ impl Push {
         }
     }
 
+    /// Keep the rows that `keep` tells.
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
+        let mut kept = Self::default();
+        for (cell, entries) in self.rows().filter(|(cell, _)| keep(*cell)) {
+            kept.cells.push(cell as u32);
+            kept.starts.push(kept.entries.len());
+            kept.entries.extend_from_slice(entries);
+        }
+        kept.starts.push(kept.entries.len());
+        *self = kept;
+    }
+
     /// Add the rows of some cells to those of others: where `onto` tells one, the cell has the same pressure.
     fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
         let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
@@ -129,6 +144,12 @@ impl Yielding {
         self.push.cells.iter().map(|&cell| cell as usize).zip(self.ties.iter().copied())
     }
 
+    /// The same for coarser levels.
+    pub(super) fn coarse_ties(&self) -> impl Iterator<Item = (usize, f64)> {
+        let ties = if self.patches.columns > 0 { &self.coarse_ties } else { &self.ties };
+        self.push.cells.iter().map(|&cell| cell as usize).zip(ties.iter().copied())
+    }
+
     /// Number of freedoms.
     pub fn freedoms(&self) -> usize {
         self.step.factor.size()
@@ -137,29 +158,31 @@ impl Yielding {
     /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
     pub(super) fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
-        self.modes.retain(keep);
-        self.patches.retain(keep);
-        let mut rows = BTreeMap::new();
-        let mut ties = Vec::new();
-        for ((cell, entries), tie) in self.push.rows().zip(&self.ties).filter(|((cell, _), _)| keep(*cell)) {
-            rows.extend(entries.iter().map(|&(vertex, weight)| ((cell as u32, vertex), weight)));
-            ties.push(*tie);
+        if self.push.cells.iter().all(|&cell| keep(cell as usize)) {
+            return;
         }
-        (self.push, self.ties) = (Push::new(rows), ties);
+        self.modes.blocks.iter_mut().for_each(|block| block.retain(keep));
+        self.patches.retain(keep);
+        let kept: Vec<bool> = self.push.cells.iter().map(|&cell| keep(cell as usize)).collect();
+        for ties in [&mut self.ties, &mut self.coarse_ties] {
+            let mut kept = kept.iter();
+            ties.retain(|_| *kept.next().expect("a tie for every row"));
+        }
+        self.push.retain(keep);
     }
 
     /// Add the rows of some cells to those of others, see [`LowRank::fold`](super::LowRank::fold).
     pub fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
-        let before: BTreeMap<usize, f64> =
-            self.push.rows().map(|(cell, _)| cell).zip(self.ties.iter().copied()).collect();
+        for ties in [&mut self.ties, &mut self.coarse_ties] {
+            let mut sums = BTreeMap::<usize, f64>::new();
+            for (&cell, tie) in self.push.cells.iter().zip(&*ties) {
+                *sums.entry(onto(cell as usize).unwrap_or(cell as usize)).or_default() += tie;
+            }
+            *ties = sums.into_values().collect();
+        }
         self.push.fold(&onto);
         self.patches.fold(&onto);
-        let mut ties = BTreeMap::<usize, f64>::new();
-        before.into_iter().for_each(|(cell, tie)| *ties.entry(onto(cell).unwrap_or(cell)).or_default() += tie);
-        self.ties = ties.into_values().collect();
-        let mut modes = super::LowRank { blocks: vec![std::mem::take(&mut self.modes)] };
-        modes.fold(onto);
-        self.modes = modes.blocks.remove(0);
+        self.modes.fold(onto);
     }
 }
 
@@ -189,7 +212,10 @@ impl Answer {
                     old.iter_mut().zip(new).for_each(|(old, new)| *old = scale * new + beta * *old);
                 };
                 follow(gathered, fresh, 1.0);
-                body.step.factor.solve_in_place(fresh);
+                // Solves begin with no pressure at all.
+                if fresh.iter().any(|v| *v != 0.0) {
+                    body.step.factor.solve_in_place(fresh);
+                }
                 follow(velocity, fresh, body.unit());
                 gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()
             })

@@ -23,6 +23,7 @@
 //! right-hand sides in the cells around their surfaces, and nothing else; T and F reach three cells farther than K.
 //!
 //! Where vertices of soft bodies are columns of their own ([`Patched`]), these come first in K; coarser levels have ties instead.
+//! What they add is K G⁻¹ Kᵀ, and H has G in the place of I.
 //!
 //! Every level does the same, down to one that is small enough for a dense factorisation. Pockets stay what they are on all levels;
 //! their ties are coarsened like those to zero pressure, and P hands on their corrections as it does zero ([`Felt`]), so that
@@ -34,7 +35,7 @@ use super::super::low_rank::{self, Block, LowRank};
 use super::super::patches::Patches;
 use super::super::real::Real;
 use super::bottom::factorise;
-use super::columns::{Columns, Felt};
+use super::columns::{Columns, Felt, Surroundings};
 use super::level::Level;
 use super::patched::Patched;
 use rayon::prelude::*;
@@ -138,6 +139,7 @@ impl<T: Real> Bodies<T> {
     /// Factorise Σ of a small level.
     pub fn build_bottom(&mut self, extra: Extra, level: &Level<T>) {
         let Extra { mut bodies, patches, mut pockets, .. } = extra;
+        // On so small a grid, vertices may as well not hold one another.
         bodies.blocks.extend((patches.columns > 0).then(|| patches.whole()));
         pockets.iter_mut().for_each(|(_, row)| row.resize(bodies.columns(), 0.0));
         *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
@@ -206,8 +208,13 @@ impl<T: Real> Bodies<T> {
         let Extra { bodies, patches, pockets, visits_twice } = extra;
         let columns = patches.columns + bodies.columns();
         let patched = Patched::new(&patches, fine, coarse);
-        let moved: Vec<(Columns<T>, Block)> =
-            bodies.blocks.into_par_iter().map(|c| Columns::of_body(c, fine, coarse)).collect();
+        // Blocks of one body have the same cells.
+        let of_body = |blocks: &[Block]| {
+            let here = Surroundings::new(&blocks[0].cells, fine);
+            blocks.par_iter().map(|c| Columns::of_body(c.clone(), &here, coarse)).collect::<Vec<_>>()
+        };
+        let one_by_one: Vec<&[Block]> = bodies.blocks.chunk_by(|a, b| a.cells == b.cells).collect();
+        let moved: Vec<(Columns<T>, Block)> = one_by_one.into_par_iter().flat_map(of_body).collect();
         let (blocks, blocks_coarse): (Vec<Columns<T>>, Vec<Block>) = moved.into_iter().unzip();
         *self = Self { patched, blocks, moving: columns, visits_twice, ..Self::default() };
         let bodies = LowRank { blocks: blocks_coarse };
@@ -241,6 +248,9 @@ impl<T: Real> Bodies<T> {
         products(&self.blocks, (self.patched.k.columns, columns), &mut h);
         for n in 0..self.moving {
             h[columns * n + n] += 1.0;
+        }
+        for &(row, column, value) in self.patched.k.holds() {
+            h[columns * row as usize + column as usize] += value;
         }
         for (n, pocket) in self.pockets.iter().enumerate() {
             let row = &mut h[columns * (self.moving + n)..][..columns];
@@ -339,22 +349,24 @@ impl<T: Real> Bodies<T> {
         if self.is_empty() {
             return 0.0;
         }
-        let Self { patched, blocks, pockets, moving, pushed, work, saved, .. } = self;
+        let Self { patched, blocks, pockets, moving, pushed, saved, .. } = self;
         let columns: Vec<&Block<T>> = blocks.iter().map(|block| &block.k).collect();
         let starts = low_rank::starts(columns.iter().map(|block| block.cells.len()));
-        low_rank::for_rows(&columns, b, |n, rows, b, first| {
+        // Cells that several have change back once, and add to the product once.
+        let restore = |b: &mut B, saved: f64, z: T| {
+            let change = saved - b.f64();
+            *b = B::of(saved);
+            change * z.f64()
+        };
+        let mut product = low_rank::for_rows(&columns, b, |n, rows, b, first| {
             let saved = &saved[starts[n] + rows.start..];
-            columns[n].cells[rows].iter().zip(saved).for_each(|(&c, &saved)| b[c as usize - first] = B::of(saved));
+            let cells = columns[n].cells[rows].iter().map(|&cell| cell as usize);
+            cells.zip(saved).map(|(cell, &saved)| restore(&mut b[cell - first], saved, z[cell])).sum()
         });
         let of_patches = &saved[starts.last().map_or(0, |start| start + columns[columns.len() - 1].cells.len())..];
-        patched.k.cells.iter().zip(of_patches).for_each(|(&c, &saved)| b[c as usize] = B::of(saved));
-        gather(
-            (patched, blocks),
-            work,
-            |patched, out| patched.k.add_gathered(z, out),
-            |block, out| block.k.gather(z, out),
-        );
-        let mut product: f64 = pushed.iter().zip(work).map(|(pushed, z)| *pushed * *z).sum();
+        for (&cell, &saved) in patched.k.cells.iter().zip(of_patches) {
+            product += restore(&mut b[cell as usize], saved, z[cell as usize]);
+        }
         for (pocket, y) in pockets.iter_mut().zip(&pushed[*moving..]) {
             pocket.value = T::of(scale * y).f64();
             product += pocket.rhs * pocket.value;

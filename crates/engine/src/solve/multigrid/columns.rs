@@ -3,7 +3,7 @@
 //! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S K is two cells wider than
 //! K, F = K − L T three.
 
-use super::super::low_rank::{Block, FREE, add_scaled};
+use super::super::low_rank::Block;
 use super::super::real::Real;
 use super::level::Level;
 use super::sweep::coefficients;
@@ -131,6 +131,11 @@ impl Surroundings {
         (number != NONE).then_some(number as usize)
     }
 
+    /// Whether a reached cell is red.
+    pub fn is_red(&self, n: usize) -> bool {
+        self.cells[n].at.iter().sum::<usize>().is_multiple_of(2)
+    }
+
     /// Storage index of a reached cell.
     pub fn cell(&self, n: usize) -> usize {
         let [i, j, k] = self.cells[n].at;
@@ -144,60 +149,70 @@ impl Surroundings {
     }
 
     /// out ← Σ a v over the neighbours, in as many columns as `out` has.
-    fn around(&self, n: usize, v: &[f64], out: &mut [f64]) {
-        if let Ok(out) = <&mut [f64; FREE]>::try_from(&mut *out) {
-            *out = self.around_few(n, v);
-            return;
+    fn around<V: Real>(&self, n: usize, v: &[V], out: &mut [V]) {
+        let (columns, mut first) = (out.len(), 0);
+        while first + 8 <= columns {
+            self.around_few::<8, V>(n, v, out, first);
+            first += 8;
         }
-        out.fill(0.0);
-        let Reached { faces, beside, .. } = &self.cells[n];
-        for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
-            let v = &v[out.len() * beside as usize..][..out.len()];
-            add_scaled(out, face, v);
+        if first + 4 <= columns {
+            self.around_few::<4, V>(n, v, out, first);
+            first += 4;
+        }
+        if first + 2 <= columns {
+            self.around_few::<2, V>(n, v, out, first);
+            first += 2;
+        }
+        if first < columns {
+            self.around_few::<1, V>(n, v, out, first);
         }
     }
 
-    /// The same for N columns, with sums that stay in registers.
-    fn around_few<const N: usize>(&self, n: usize, v: &[f64]) -> [f64; N] {
-        let mut sums = [0.0; N];
+    /// The same for N columns from the `first` on, with sums that stay in registers.
+    #[inline(always)]
+    fn around_few<const N: usize, V: Real>(&self, n: usize, v: &[V], out: &mut [V], first: usize) {
+        let mut sums = [V::default(); N];
         let Reached { faces, beside, .. } = &self.cells[n];
-        let v = v.as_chunks::<N>().0;
         for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
-            sums.iter_mut().zip(&v[beside as usize]).for_each(|(sum, v)| *sum += face * v);
+            let v: &[V; N] = v[out.len() * beside as usize + first..].first_chunk().expect("a value for every column");
+            let face = V::of(face);
+            sums.iter_mut().zip(v).for_each(|(sum, v)| *sum += face * *v);
         }
-        sums
+        out[first..][..N].copy_from_slice(&sums);
     }
 
-    /// What the second red sweep changes after black values `y`, and the residual that this leaves in black cells.
-    fn leave(&self, y: &[f64], columns: usize) -> (Vec<f64>, Vec<f64>) {
-        let (mut change, mut left) = (vec![0.0; y.len()], vec![0.0; y.len()]);
-        let mut sum = vec![0.0; columns];
+    /// What the second red sweep changes after black values `y`, and in black cells the residual that this leaves.
+    fn leave<V: Real>(&self, y: &[V], columns: usize) -> Vec<V> {
+        let mut left = vec![V::default(); y.len()];
+        let mut sum = vec![V::default(); columns];
         for &n in &self.red {
             self.around(n, y, &mut sum);
-            let inverse = self.cells[n].inverse;
-            change[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(v, sum)| *v = inverse * sum);
+            let inverse = V::of(self.cells[n].inverse);
+            left[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(v, sum)| *v = inverse * *sum);
         }
         for &n in &self.black {
-            self.around(n, &change, &mut left[columns * n..][..columns]);
+            self.around(n, &left, &mut sum);
+            left[columns * n..][..columns].copy_from_slice(&sum);
         }
-        (change, left)
+        left
     }
 
-    /// The columns in `x` smoothed from zero, and the residual.
-    fn smooth(&self, mut x: Vec<f64>, columns: usize) -> (Vec<f64>, Vec<f64>) {
+    /// The columns in `x` smoothed from zero, and in black cells the residual.
+    fn smooth<V: Real>(&self, mut x: Vec<V>, columns: usize) -> (Vec<V>, Vec<V>) {
         for &n in &self.red {
-            x[columns * n..][..columns].iter_mut().for_each(|x| *x *= self.cells[n].inverse);
+            let inverse = V::of(self.cells[n].inverse);
+            x[columns * n..][..columns].iter_mut().for_each(|x| *x = inverse * *x);
         }
-        let mut sum = vec![0.0; columns];
+        let mut sum = vec![V::default(); columns];
         for &n in &self.black {
             self.around(n, &x, &mut sum);
-            let inverse = self.cells[n].inverse;
-            x[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(x, sum)| *x = inverse * (*x + sum));
+            let inverse = V::of(self.cells[n].inverse);
+            x[columns * n..][..columns].iter_mut().zip(&sum).for_each(|(x, sum)| *x = inverse * (*x + *sum));
         }
-        let (change, left) = self.leave(&x, columns);
+        let left = self.leave(&x, columns);
         for &n in &self.red {
             let range = columns * n..columns * (n + 1);
-            x[range.clone()].iter_mut().zip(&change[range]).for_each(|(x, change)| *x += change);
+            x[range.clone()].iter_mut().zip(&left[range]).for_each(|(x, change)| *x += *change);
         }
         (x, left)
     }
@@ -205,7 +220,8 @@ impl Surroundings {
     /// Smooth columns, and restrict what that leaves.
     fn columns<T: Real>(&self, k: &Block, coarse: &Level<T>) -> Columns<T> {
         let columns = k.columns;
-        let mut values = vec![0.0; columns * self.cells.len()];
+        let k = rounded(k);
+        let mut values = vec![T::default(); columns * self.cells.len()];
         for (cell, row) in k.rows() {
             let n = self.number(cell).expect("columns live on unknowns");
             values[columns * n..][..columns].copy_from_slice(row);
@@ -216,10 +232,10 @@ impl Surroundings {
             f_coarse.add(n, &left[columns * n..][..columns]);
         }
         Columns {
-            k: rounded(k),
+            k,
             t: rows_of(&t, columns, 0..self.cells.len(), |n| self.cell(n)),
             f: rows_of(&left, columns, self.black.iter().copied(), |n| self.slot(n)),
-            f_coarse: rounded(&f_coarse.finish()),
+            f_coarse: f_coarse.finish(),
         }
     }
 }
@@ -250,11 +266,10 @@ fn mark(marks: &[u8], out: &mut [u8]) {
 }
 
 impl<T: Real> Columns<T> {
-    /// The columns `c` of a body on `fine`, and what they are on `coarse`.
-    pub fn of_body(mut c: Block, fine: &Level<T>, coarse: &Level<T>) -> (Self, Block) {
-        let here = Surroundings::new(&c.cells, fine);
+    /// The columns `c` of a body, whose cells have the surroundings `here`, and what they are on `coarse`.
+    pub fn of_body(mut c: Block, here: &Surroundings, coarse: &Level<T>) -> (Self, Block) {
         c.retain(|cell| here.number(cell).is_some());
-        let mut coarser = Restriction::new(&here, coarse, c.columns);
+        let mut coarser = Restriction::new(here, coarse, c.columns);
         for (cell, row) in c.rows() {
             coarser.add(here.number(cell).expect("only unknowns are left"), row);
         }
@@ -278,7 +293,7 @@ impl<T: Real> Columns<T> {
         }
         let mut black = vec![0.0; lift.len()];
         here.black.iter().for_each(|&n| black[n] = lift[n]);
-        let left = here.leave(&black, 1).1;
+        let left = here.leave(&black, 1);
         let slots = |v: &[f64]| rows_of(v, 1, here.black.iter().copied(), |n| here.slot(n));
         let felt =
             Felt { black: slots(&black), left: slots(&left), lift: rows_of(&lift, 1, 0..lift.len(), |n| here.cell(n)) };
@@ -298,25 +313,25 @@ fn rounded<T: Real>(block: &Block) -> Block<T> {
 }
 
 /// Rows that are not zero, under the number that `name` gives them.
-fn rows_of<T: Real>(
-    values: &[f64],
+fn rows_of<V: Real, T: Real>(
+    values: &[V],
     columns: usize,
     cells: impl Iterator<Item = usize>,
     name: impl Fn(usize) -> usize,
 ) -> Block<T> {
-    let is_something = |n: &usize| values[columns * n..][..columns].iter().any(|&v| v != 0.0);
+    let is_something = |n: &usize| values[columns * n..][..columns].iter().any(|&v| v != V::default());
     let rows: Vec<usize> = cells.filter(is_something).collect();
     let mut block =
         Block { cells: Vec::with_capacity(rows.len()), columns, values: Vec::with_capacity(columns * rows.len()) };
     for n in rows {
         block.cells.push(name(n) as u32);
-        block.values.extend(values[columns * n..][..columns].iter().map(|&v| T::of(v)));
+        block.values.extend(values[columns * n..][..columns].iter().map(|&v| T::of(v.f64())));
     }
     block
 }
 
 /// Rows of a level on the coarser one: the transpose of interpolation, see `transfer`.
-struct Restriction<'a> {
+struct Restriction<'a, V> {
     from: &'a Surroundings,
     dims: [usize; 3],
     /// The faces between cells of the coarser level.
@@ -326,10 +341,10 @@ struct Restriction<'a> {
     columns: usize,
     /// Where the row of a cell of the box begins, or `NONE`.
     starts: Vec<u32>,
-    values: Vec<f64>,
+    values: Vec<V>,
 }
 
-impl<'a> Restriction<'a> {
+impl<'a, V: Real> Restriction<'a, V> {
     fn new<T: Real>(from: &'a Surroundings, coarse: &'a Level<T>, columns: usize) -> Self {
         let dims = coarse.dims;
         let low: [usize; 3] = std::array::from_fn(|a| (from.low[a] / 2).saturating_sub(1));
@@ -340,8 +355,8 @@ impl<'a> Restriction<'a> {
     }
 
     /// Add a row of a reached cell of the finer level.
-    fn add(&mut self, n: usize, row: &[f64]) {
-        if row.iter().all(|&v| v == 0.0) {
+    fn add(&mut self, n: usize, row: &[V]) {
+        if row.iter().all(|&v| v == V::default()) {
             return;
         }
         let Reached { at, factor, .. } = self.from.cells[n];
@@ -363,18 +378,20 @@ impl<'a> Restriction<'a> {
 
     /// Add to the row of a cell of the box.
     #[inline(always)]
-    fn add_part(&mut self, place: usize, row: &[f64], weight: f64) {
+    fn add_part(&mut self, place: usize, row: &[V], weight: f64) {
+        let weight = V::of(weight);
         let start = &mut self.starts[place];
         if *start == NONE {
             *start = self.values.len() as u32;
-            self.values.extend(row.iter().map(|v| weight * v));
+            self.values.extend(row.iter().map(|v| weight * *v));
         } else {
-            add_scaled(&mut self.values[*start as usize..][..row.len()], weight, row);
+            let sums = &mut self.values[*start as usize..][..row.len()];
+            sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += weight * *v);
         }
     }
 
     /// The rows in storage order.
-    fn finish(self) -> Block {
+    fn finish(self) -> Block<V> {
         let rows = self.values.len() / self.columns.max(1);
         let mut block = Block {
             cells: Vec::with_capacity(rows),
@@ -392,7 +409,7 @@ impl<'a> Restriction<'a> {
 }
 
 /// The cells of the coarser level that the correction of a cell comes from, with weights: see `transfer`.
-pub(super) fn parents<T: Real>(cell: &Reached, coarse: &Level<T>) -> [(usize, f64); 4] {
+pub(super) fn parents_of<T: Real>(cell: &Reached, coarse: &Level<T>) -> [(usize, f64); 4] {
     let Reached { at, factor, .. } = cell;
     let [nx, ny, _] = coarse.dims;
     let strides = [1, nx, nx * ny];

@@ -5,7 +5,7 @@
 use super::super::low_rank::Block;
 use super::super::patches::Patches;
 use super::super::real::Real;
-use super::columns::{NONE, Reached, Surroundings, parents};
+use super::columns::{NONE, Reached, Surroundings, parents_of};
 use super::level::Level;
 use rayon::prelude::*;
 
@@ -22,8 +22,42 @@ pub(super) struct Patched<T> {
     parents: Vec<[(u32, T); 4]>,
 }
 
-/// A sparse row.
-type Row = Vec<(u32, f64)>;
+/// Sparse rows of some cells, in the order of the cells.
+struct Rows {
+    /// The first entry of each row, and the number of entries.
+    starts: Vec<usize>,
+    entries: Vec<(u32, f64)>,
+}
+
+/// Cells whose rows one thread makes at once.
+const CELLS_PER_TASK: usize = 1024;
+
+impl Rows {
+    /// Rows of `cells`: what `f` adds up for each, times the factor that it returns.
+    fn new(cells: &[usize], columns: usize, f: impl Fn(usize, &mut Sum) -> f64 + Sync) -> Self {
+        let of_part = |cells: &[usize]| {
+            let (mut sum, mut ends, mut entries) = (Sum::new(columns), Vec::with_capacity(cells.len()), Vec::new());
+            for &n in cells {
+                let factor = f(n, &mut sum);
+                sum.take(factor, &mut entries);
+                ends.push(entries.len());
+            }
+            (ends, entries)
+        };
+        let parts: Vec<_> = cells.par_chunks(CELLS_PER_TASK).map(of_part).collect();
+        let mut rows = Self { starts: vec![0], entries: Vec::with_capacity(parts.iter().map(|(_, e)| e.len()).sum()) };
+        for (ends, entries) in parts {
+            let before = rows.entries.len();
+            rows.starts.extend(ends.iter().map(|end| before + end));
+            rows.entries.extend(entries);
+        }
+        rows
+    }
+
+    fn row(&self, n: usize) -> &[(u32, f64)] {
+        &self.entries[self.starts[n]..self.starts[n + 1]]
+    }
+}
 
 /// Room to add up sparse rows.
 struct Sum {
@@ -37,7 +71,7 @@ impl Sum {
         Self { values: vec![0.0; columns], is_met: vec![false; columns], met: Vec::new() }
     }
 
-    fn add(&mut self, factor: f64, row: &Row) {
+    fn add(&mut self, factor: f64, row: &[(u32, f64)]) {
         for &(column, value) in row {
             let at = column as usize;
             if !std::mem::replace(&mut self.is_met[at], true) {
@@ -47,15 +81,13 @@ impl Sum {
         }
     }
 
-    /// `factor` times the sum; the next one begins at zero.
-    fn take(&mut self, factor: f64) -> Row {
+    /// Write down `factor` times the sum; the next one begins at zero.
+    fn take(&mut self, factor: f64, entries: &mut Vec<(u32, f64)>) {
         let Self { values, is_met, met } = self;
-        met.drain(..)
-            .map(|column| {
-                is_met[column as usize] = false;
-                (column, factor * std::mem::take(&mut values[column as usize]))
-            })
-            .collect()
+        entries.extend(met.drain(..).map(|column| {
+            is_met[column as usize] = false;
+            (column, factor * std::mem::take(&mut values[column as usize]))
+        }));
     }
 }
 
@@ -66,47 +98,56 @@ impl<T: Real> Patched<T> {
             return Self::default();
         }
         let here = Surroundings::new(&k.cells, fine);
-        let mut x = vec![Row::new(); here.cells.len()];
-        for (cell, row) in k.rows() {
-            x[here.number(cell).expect("patches live on unknowns")] = row.to_vec();
+        let mut own = vec![&[][..]; here.cells.len()];
+        k.rows().for_each(|(cell, row)| own[here.number(cell).expect("patches live on unknowns")] = row);
+        // Rows are kept by colour: the neighbours of red cells are black.
+        let mut places = vec![0; here.cells.len()];
+        for colour in [&here.red, &here.black] {
+            colour.iter().enumerate().for_each(|(place, &n)| places[n] = place);
         }
-        // Red, black, red again, and what that leaves in black cells.
-        for &n in &here.red {
-            x[n].iter_mut().for_each(|(_, value)| *value *= here.cells[n].inverse);
-        }
-        let black = |Reached { inverse, .. }: &Reached, own: &Row, sum: &mut Sum| {
-            sum.add(1.0, own);
-            sum.take(*inverse)
-        };
-        update(&here, &here.black, &mut x, k.columns, black);
-        let before: Vec<Row> = here.red.iter().map(|&n| std::mem::take(&mut x[n])).collect();
-        update(&here, &here.red, &mut x, k.columns, |cell, _, sum| sum.take(cell.inverse));
-        let mut left = x.clone();
-        update(&here, &here.black, &mut left, k.columns, |_, _, sum| sum.take(1.0));
-        let mut sum = Sum::new(k.columns);
-        for (&n, before) in here.red.iter().zip(&before) {
-            sum.add(1.0, before);
-            sum.add(1.0, &x[n]);
-            x[n] = sum.take(1.0);
-        }
-        let rows = |from: &[Row], cells: &mut dyn Iterator<Item = usize>, name: &dyn Fn(usize) -> usize| {
-            let mut rows = Patches::with_rows(k.columns, from.len());
-            for n in cells.filter(|&n| !from[n].is_empty()) {
-                rows.push(name(n) as u32, from[n].iter().map(|&(column, value)| (column, T::of(value))));
+        let add_around = |n: usize, of_others: &Rows, sum: &mut Sum| {
+            let Reached { faces, beside, .. } = &here.cells[n];
+            for (&face, &beside) in faces.iter().zip(beside).filter(|(_, beside)| **beside != NONE) {
+                sum.add(face, of_others.row(places[beside as usize]));
             }
-            rows
         };
-        Self {
-            k: k.scaled(1.0),
-            t: rows(&x, &mut (0..x.len()), &|n| here.cell(n)),
-            f: rows(&left, &mut here.black.iter().copied(), &|n| here.slot(n)),
-            parents: here
-                .black
-                .iter()
-                .filter(|&&n| !left[n].is_empty())
-                .map(|&n| parents(&here.cells[n], coarse).map(|(cell, weight)| (cell as u32, T::of(weight))))
-                .collect(),
+        // Red, black, red again, and what that leaves in black cells.
+        let red = Rows::new(&here.red, k.columns, |n, sum| {
+            sum.add(1.0, own[n]);
+            here.cells[n].inverse
+        });
+        let black = Rows::new(&here.black, k.columns, |n, sum| {
+            add_around(n, &red, sum);
+            sum.add(1.0, own[n]);
+            here.cells[n].inverse
+        });
+        let change = Rows::new(&here.red, k.columns, |n, sum| {
+            add_around(n, &black, sum);
+            here.cells[n].inverse
+        });
+        let left = Rows::new(&here.black, k.columns, |n, sum| {
+            add_around(n, &change, sum);
+            1.0
+        });
+        let red = Rows::new(&here.red, k.columns, |n, sum| {
+            sum.add(1.0, red.row(places[n]));
+            sum.add(1.0, change.row(places[n]));
+            1.0
+        });
+        let mut t = Patches::with_rows(k.columns, here.cells.len());
+        let rounded = |&(column, value): &(u32, f64)| (column, T::of(value));
+        for (n, &place) in places.iter().enumerate() {
+            let row = if here.is_red(n) { &red } else { &black }.row(place);
+            if !row.is_empty() {
+                t.push(here.cell(n) as u32, row.iter().map(rounded));
+            }
         }
+        let (mut f, mut parents) = (Patches::with_rows(k.columns, here.black.len()), Vec::new());
+        for (place, &n) in here.black.iter().enumerate().filter(|(place, _)| !left.row(*place).is_empty()) {
+            f.push(here.slot(n) as u32, left.row(place).iter().map(rounded));
+            parents.push(parents_of(&here.cells[n], coarse).map(|(cell, weight)| (cell as u32, T::of(weight))));
+        }
+        Self { k: k.scaled(1.0), t, f, parents }
     }
 
     /// out ← out + Fᵀ x, x being the values of black cells with the correction `e` from the coarser level.
@@ -153,23 +194,4 @@ fn shared<'a, R: 'a, T: Real>(
         while others.next_if(|(other, _)| *other < cell).is_some() {}
         others.next_if(|(other, _)| *other == cell).map(|(_, smoothed)| (row, smoothed))
     })
-}
-
-/// New rows of some cells from Σ a x over the neighbours and their own.
-fn update(
-    here: &Surroundings,
-    cells: &[usize],
-    x: &mut [Row],
-    columns: usize,
-    f: impl Fn(&Reached, &Row, &mut Sum) -> Row + Sync,
-) {
-    let of_cell = |sum: &mut Sum, &n: &usize| {
-        let cell = &here.cells[n];
-        for (&face, &beside) in cell.faces.iter().zip(&cell.beside).filter(|(_, beside)| **beside != NONE) {
-            sum.add(face, &x[beside as usize]);
-        }
-        f(cell, &x[n], sum)
-    };
-    let rows: Vec<Row> = cells.par_iter().with_min_len(512).map_init(|| Sum::new(columns), of_cell).collect();
-    cells.iter().zip(rows).for_each(|(&n, row)| x[n] = row);
 }
