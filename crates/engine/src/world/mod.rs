@@ -1,114 +1,28 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
+mod error;
+mod params;
+
 use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::rigid::{Arriving, RigidCoupling};
-use crate::fluid::boundary::{Boundary, Wall};
+use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
-use crate::geometry::{Bounds, TriMesh};
+use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
-use crate::solid::Obstacle;
-use crate::solid::elastic::{Elastic, ElasticBody, ElasticError, ElasticState};
-use crate::solid::rigid::{
-    Joint, MassProperties, RigidBody, RigidError, RigidEvent, RigidState, RigidWarning, Rigids, Room,
-};
+use crate::solid::elastic::{ElasticBody, ElasticState};
+use crate::solid::rigid::{MassProperties, RigidError, RigidEvent, RigidState, RigidWarning, Rigids};
 pub use crate::solve::PressureSolver;
-use crate::solve::{SolidTerms, SolveError, SolveInfo, SolveParams};
+use crate::solve::{SolidTerms, SolveError, SolveInfo};
+pub use error::{BodyError, Fastest, StepError};
 use glam::DVec3;
+pub use params::{Answering, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-/// Everything that defines a run; a scene file with its defaults filled in.
-#[derive(Clone, Debug)]
-pub struct WorldParams {
-    /// The domain.
-    pub grid: Grid,
-    /// Lower and upper side along each axis; sides across a flat axis are closed.
-    pub walls: [[Wall; 2]; 3],
-    /// The fluid and what it comes from.
-    pub fluid: FluidParams,
-    /// Static and scripted solids.
-    pub obstacles: Vec<Obstacle>,
-    /// Solids that the fluid moves.
-    pub bodies: Vec<RigidBody>,
-    /// What holds them together or to the world.
-    pub joints: Vec<Joint>,
-    /// Solids that the fluid moves and deforms.
-    pub elastic: Vec<Elastic>,
-    /// The pressure solve.
-    pub pressure: PressureParams,
-    /// Steps and frames.
-    pub time: TimeParams,
-}
-
-impl WorldParams {
-    /// The free bodies at the start, and what moves them.
-    pub fn rigids(&self) -> Result<(Rigids, RigidState), RigidError> {
-        let grid = &self.grid;
-        let room = Room {
-            bounds: Bounds { min: grid.origin, max: grid.upper() },
-            dx: grid.dx,
-            closed: self.walls.map(|sides| sides.map(|side| !matches!(side, Wall::Open))),
-            flat: Axis::ALL.map(|axis| grid.is_flat(axis)),
-            // Weight depends on the fluid: `World` adds it.
-            gravity: DVec3::ZERO,
-        };
-        Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
-    }
-
-    /// The elastic bodies at the start.
-    fn elastics(&self) -> Result<Vec<(String, ElasticBody)>, BodyError> {
-        let flat = Axis::ALL.map(|axis| self.grid.is_flat(axis));
-        let body = |elastic: &Elastic| {
-            let made = elastic.body(flat);
-            let body = made.map_err(|source| BodyError::Elastic { name: elastic.name.clone(), source })?;
-            Ok((elastic.name.clone(), body))
-        };
-        self.elastic.iter().map(body).collect()
-    }
-}
-
-/// Which solver finds the pressure, and when it may stop.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PressureParams {
-    /// The method.
-    pub solver: PressureSolver,
-    /// How elastic bodies answer.
-    pub answering: Answering,
-    /// Tolerance, iteration cap, time budget.
-    pub params: SolveParams,
-    /// Whether a solve that stops unconverged ends the run.
-    pub strict: bool,
-}
-
-/// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answering {
-    /// With all they have, within the solve.
-    #[default]
-    Strong,
-    /// With damping within the solve, with elasticity before it.
-    DampingOnly,
-    /// After the solve, which takes them for scripted.
-    Weak,
-}
-
-/// How time is cut into steps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TimeParams {
-    /// Frames per second; steps land exactly on frames.
-    pub fps: f64,
-    /// Longest step in cells crossed by the fastest fluid.
-    pub cfl: f64,
-    /// Longest step, s.
-    pub max_dt: f64,
-    /// A step shorter than this, s, ends the run: something is wrong.
-    pub min_dt: f64,
-}
 
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -167,88 +81,6 @@ pub struct World {
     fluid: Fluid,
     projection: Projection,
     clock: Stages,
-}
-
-/// Why a step could not be completed. The state is the last good one.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum StepError {
-    /// The pressure solve failed, or did not converge in strict mode.
-    #[error("step {step}: pressure solve: {source}")]
-    Pressure {
-        /// Step number.
-        step: u64,
-        /// What the solver said.
-        source: SolveError,
-    },
-    /// The bodies could not be moved.
-    #[error("step {step}: {source}")]
-    Bodies {
-        /// Step number.
-        step: u64,
-        /// Why.
-        source: BodyError,
-    },
-    /// NaN or infinity.
-    #[error("step {step}: a non-finite {quantity} appeared in {stage}")]
-    NonFinite {
-        /// Step number.
-        step: u64,
-        /// Stage of the step.
-        stage: &'static str,
-        /// Which field.
-        quantity: &'static str,
-    },
-    /// The CFL limit asks for steps shorter than `min_dt`.
-    #[error("step {step}: the time step fell to {dt:.3e} s (limit {limit:.3e} s) at speed {speed:.3e} m/s {place}")]
-    TimeStepCollapse {
-        /// Step number.
-        step: u64,
-        /// Step wanted, s.
-        dt: f64,
-        /// Smallest step allowed, s.
-        limit: f64,
-        /// Fastest speed, m/s.
-        speed: f64,
-        /// What is that fast.
-        place: Fastest,
-    },
-}
-
-/// Why solids are refused, or could not be moved.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum BodyError {
-    /// Of the rigid ones.
-    #[error(transparent)]
-    Rigid(#[from] RigidError),
-    /// Of an elastic one.
-    #[error("elastic body {name:?}: {source}")]
-    Elastic {
-        /// Its name in the scene.
-        name: String,
-        /// Why.
-        source: ElasticError,
-    },
-}
-
-/// What limits the time step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fastest {
-    /// Fluid, in this cell.
-    Cell([usize; 3]),
-    /// The solid of this name.
-    Solid(String),
-    /// What sources let in.
-    Source,
-}
-
-impl std::fmt::Display for Fastest {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self {
-            Self::Cell(cell) => write!(f, "in cell {cell:?}"),
-            Self::Solid(name) => write!(f, "of solid {name:?}"),
-            Self::Source => write!(f, "of a source"),
-        }
-    }
 }
 
 impl World {

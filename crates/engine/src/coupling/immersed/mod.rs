@@ -1,15 +1,19 @@
 //! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
 
+mod deforming;
+mod keep_out;
+
 use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
-use crate::geometry::{Band, Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
+use crate::geometry::{Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, cut};
 use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::Interface;
 use crate::solid::{Motion, Obstacle, RigidBody};
+use deforming::Deforming;
 use glam::DVec3;
 
 /// Distances are exact up to this many cells from a surface, and cut off there.
@@ -23,33 +27,11 @@ const MAX_EDGE: f64 = 1.0;
 /// the same half cell, and Archimedes is exact (row C5).
 const ASIDE: f64 = 1e-9;
 
-/// How near, in cells, particles come to a surface.
-const GAP: f64 = 0.02;
-
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
 
 /// How far, in cells, these samples are exact.
 const SKIN_BAND: f64 = 2.0;
-
-/// Nearer than this, in cells, particles ask the mesh itself.
-const SKIN_TRUST: f64 = 0.3;
-
-/// Distances from elastic bodies are exact up to this many cells.
-const BAND_OF_ELASTIC: f64 = 3.0;
-
-/// The same as [`SKIN_TRUST`] for elastic bodies, whose samples are a cell apart.
-const SKIN_TRUST_OF_ELASTIC: f64 = 1.0;
-
-/// Half the distance, in cells, over which the direction of a surface is measured.
-const SLOPE: f64 = 0.05;
-
-/// Shortest stride, in cells, when the way of a particle is searched for a surface: solids thinner than this may be
-/// stepped over.
-const STRIDE: f64 = 0.25;
-
-/// How often a particle is turned away from one body in a step.
-const MAX_TURNS: usize = 4;
 
 /// The solids of a scene at the current time.
 pub struct Immersed {
@@ -81,15 +63,6 @@ pub(super) struct Body {
     voxels: Option<Voxels>,
     /// Of a body that changes its shape.
     deforming: Option<Deforming>,
-}
-
-/// What there is to know of a surface that changes its shape, besides where it is.
-struct Deforming {
-    /// The surface around the body's position at the start of the step, and now.
-    before: Band,
-    now: Band,
-    /// Of the vertices, m/s.
-    velocities: Vec<DVec3>,
 }
 
 /// What moves a solid.
@@ -296,25 +269,6 @@ impl Immersed {
         })
     }
 
-    /// Where the surface of an elastic body is cut.
-    pub fn elastic_polygons(&self, body: usize) -> &[CutPolygon] {
-        self.elastic(body).map_or(&[], |solid| solid.polygons())
-    }
-
-    /// The point of the surface of an elastic body that is nearest to one in the world, if it is near at all.
-    pub fn nearest_on(&self, body: usize, at: DVec3) -> Option<Nearest> {
-        let solid = self.elastic(body)?;
-        solid.deforming.as_ref()?.now.nearest(solid.pose.invert(at))
-    }
-
-    /// How the surface of an elastic body moves at the point that is nearest to one in the world, m/s.
-    pub fn elastic_velocity(&self, body: usize, at: DVec3) -> DVec3 {
-        let Some(deforming) = self.elastic(body).and_then(|solid| solid.deforming.as_ref()) else { return DVec3::ZERO };
-        let Some(Nearest { triangle, weights, .. }) = self.nearest_on(body, at) else { return DVec3::ZERO };
-        let corners = deforming.now.surface().triangles[triangle as usize];
-        corners.iter().zip(weights).map(|(&v, weight)| weight * deforming.velocities[v as usize]).sum()
-    }
-
     /// The surfaces near a point of elastic body `own`, those of all other solids: within `reach`, m.
     pub(super) fn near(&self, dx: f64, own: usize, at: DVec3, reach: f64) -> Vec<Near> {
         let of_body = |body: &Body| {
@@ -351,15 +305,6 @@ impl Immersed {
             corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
         };
         self.free().filter(|(_, body)| body.is_there).flat_map(of_body).collect()
-    }
-
-    fn elastic(&self, body: usize) -> Option<&Body> {
-        self.bodies.iter().find(|solid| matches!(solid.drive, Drive::Elastic(n) if n == body))
-    }
-
-    /// The number under which the fluid knows an elastic body: those of free ones come first.
-    pub fn elastic_name(&self, body: usize) -> u32 {
-        (self.free().count() + body) as u32
     }
 
     /// How a free body that moves with `velocity` moves as the fluid sees it: along a ball fluid slips, however that spins.
@@ -536,63 +481,6 @@ impl Drive {
 }
 
 impl Body {
-    /// An elastic body, in the frame of its centre.
-    fn elastic(n: usize, name: &str, body: &ElasticBody, grid: &Grid) -> Self {
-        let band = Band::new(body.surface(), grid.dx, BAND_OF_ELASTIC * grid.dx);
-        let velocities = body.velocities().to_vec();
-        let mut new = Self {
-            name: name.to_owned(),
-            drive: Drive::Elastic(n),
-            surface: body.surface().clone(),
-            distance: Distance::Band,
-            skin: None,
-            radius: 0.0,
-            volume: 0.0,
-            previous: Pose::IDENTITY,
-            pose: Pose::IDENTITY,
-            velocity: RigidVelocity::REST,
-            is_there: true,
-            is_ball: false,
-            cut: BodyCut::default(),
-            voxels: None,
-            deforming: Some(Deforming { before: band.clone(), now: band, velocities }),
-        };
-        new.take_shape(body);
-        new.previous = new.pose;
-        if let Some(Deforming { before, now, .. }) = &mut new.deforming {
-            before.clone_from(now);
-        }
-        new.cut = new.drive.cut(grid, &new.surface, new.pose);
-        new
-    }
-
-    /// Be where the elastic body is, and move so.
-    fn take_shape(&mut self, body: &ElasticBody) {
-        let centre = body.centre();
-        self.pose = Pose { position: centre, ..Pose::IDENTITY };
-        self.velocity = body.rigid_velocity();
-        self.volume = body.volume();
-        self.surface.vertices.iter_mut().zip(body.positions()).for_each(|(own, x)| *own = *x - centre);
-        self.radius = self.surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max);
-        if let Some(Deforming { now, velocities, .. }) = &mut self.deforming {
-            // Velocities change without the shape, at the end of a step.
-            if now.surface().vertices != self.surface.vertices {
-                now.update(&self.surface.vertices);
-            }
-            velocities.copy_from_slice(body.velocities());
-        }
-    }
-
-    /// A point of the body's frame at the start of the step, taken along as the surface nearest to it moves.
-    fn carried(&self, at: DVec3) -> DVec3 {
-        let Some(Deforming { before, now, .. }) = &self.deforming else { return at };
-        let world = |local: DVec3| self.pose.invert(self.previous.apply(local));
-        let Some(Nearest { triangle, weights, .. }) = before.nearest(at) else { return world(at) };
-        let corners = before.surface().triangles[triangle as usize].map(|v| v as usize);
-        let way = |v: usize| now.surface().vertices[v] - world(before.surface().vertices[v]);
-        world(at) + corners.iter().zip(weights).map(|(&v, weight)| weight * way(v)).sum::<DVec3>()
-    }
-
     /// Where pressure meets the surface in cut cells.
     pub(super) fn polygons(&self) -> &[CutPolygon] {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
@@ -615,78 +503,6 @@ impl Body {
             Distance::Sampled(distance) => distance.at(local),
             Distance::Band => self.deforming.as_ref().map_or(f64::INFINITY, |deforming| deforming.now.at(local)),
         }
-    }
-
-    /// Distance as particles see it, from a point in the body's frame, m.
-    fn skin_distance(&self, dx: f64, local: DVec3) -> f64 {
-        match (&self.skin, &self.distance) {
-            (Some((sampled, exact)), _) => {
-                let near = sampled.at(local);
-                if near.abs() > SKIN_TRUST * dx { near } else { exact.at(local) }
-            }
-            (None, Distance::Exact(distance)) => distance.at(local),
-            (None, Distance::Sampled(distance)) => distance.at(local),
-            (None, Distance::Band) => self.deforming.as_ref().map_or(f64::INFINITY, |Deforming { now, .. }| {
-                let near = now.sampled(local);
-                if near.abs() > SKIN_TRUST_OF_ELASTIC * dx { near } else { now.at(local) }
-            }),
-        }
-    }
-
-    /// See [`Immersed::keep_out`]. The path is followed in the body's own frame, where the body rests.
-    fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
-        let gap = GAP * dx;
-        let (mut at, mut end) = (self.carried(self.previous.invert(from)), self.pose.invert(to));
-        // Free balls around both ends that touch each other: nothing is in between.
-        let (way, clear) = (at.distance(end), self.skin_distance(dx, end));
-        if clear > gap && (clear > way || clear + self.skin_distance(dx, at) > way) {
-            return to;
-        }
-        for turn in 0.. {
-            let Some(hit) = self.march(dx, at, end) else { break };
-            // Slide on along the surface; in a corner, stay.
-            let (normal, rest) = (self.outwards(hit, dx), end - hit);
-            at = hit + normal * (gap - self.skin_distance(dx, hit)).max(0.0);
-            end = at + rest - normal * rest.dot(normal).min(0.0);
-            if turn == MAX_TURNS {
-                end = at;
-                break;
-            }
-        }
-        // Only what was too near at the start can be so at the end.
-        for _ in 0..MAX_TURNS {
-            let distance = self.skin_distance(dx, end);
-            if distance >= 0.5 * gap {
-                break;
-            }
-            end += self.outwards(end, dx) * (gap - distance);
-        }
-        self.pose.apply(end)
-    }
-
-    /// Where the straight way from a point outside comes too near to the surface, if it does.
-    fn march(&self, dx: f64, from: DVec3, to: DVec3) -> Option<DVec3> {
-        let (gap, length) = (GAP * dx, from.distance(to));
-        let at = |travelled: f64| from.lerp(to, travelled / length);
-        let (mut travelled, mut distance) = (0.0, self.skin_distance(dx, from));
-        while travelled < length {
-            let next = (travelled + distance.max(STRIDE * dx)).min(length);
-            let after = self.skin_distance(dx, at(next));
-            if after < 0.5 * gap && after < distance {
-                // The surface, if distance changes evenly in between.
-                let share = ((distance - 0.5 * gap) / (distance - after)).clamp(0.0, 1.0);
-                return Some(at(travelled + share * (next - travelled)));
-            }
-            (travelled, distance) = (next, after);
-        }
-        None
-    }
-
-    /// The direction in which distance grows fastest.
-    fn outwards(&self, at: DVec3, dx: f64) -> DVec3 {
-        let h = SLOPE * dx;
-        let slope = |unit: DVec3| self.skin_distance(dx, at + h * unit) - self.skin_distance(dx, at - h * unit);
-        DVec3::new(slope(DVec3::X), slope(DVec3::Y), slope(DVec3::Z)).normalize_or(DVec3::Y)
     }
 
     /// Lower `field` (cells, up to [`BAND`]) to the distance from this body where that is nearer.

@@ -1,0 +1,87 @@
+//! Why a world is refused, and why a step could not be completed.
+
+use crate::solid::elastic::ElasticError;
+use crate::solid::rigid::RigidError;
+use crate::solve::SolveError;
+
+/// Why a step could not be completed. The state is the last good one.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StepError {
+    /// The pressure solve failed, or did not converge in strict mode.
+    #[error("step {step}: pressure solve: {source}")]
+    Pressure {
+        /// Step number.
+        step: u64,
+        /// What the solver said.
+        source: SolveError,
+    },
+    /// The bodies could not be moved.
+    #[error("step {step}: {source}")]
+    Bodies {
+        /// Step number.
+        step: u64,
+        /// Why.
+        source: BodyError,
+    },
+    /// NaN or infinity.
+    #[error("step {step}: a non-finite {quantity} appeared in {stage}")]
+    NonFinite {
+        /// Step number.
+        step: u64,
+        /// Stage of the step.
+        stage: &'static str,
+        /// Which field.
+        quantity: &'static str,
+    },
+    /// The CFL limit asks for steps shorter than `min_dt`.
+    #[error("step {step}: the time step fell to {dt:.3e} s (limit {limit:.3e} s) at speed {speed:.3e} m/s {place}")]
+    TimeStepCollapse {
+        /// Step number.
+        step: u64,
+        /// Step wanted, s.
+        dt: f64,
+        /// Smallest step allowed, s.
+        limit: f64,
+        /// Fastest speed, m/s.
+        speed: f64,
+        /// What is that fast.
+        place: Fastest,
+    },
+}
+
+/// Why solids are refused, or could not be moved.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BodyError {
+    /// Of the rigid ones.
+    #[error(transparent)]
+    Rigid(#[from] RigidError),
+    /// Of an elastic one.
+    #[error("elastic body {name:?}: {source}")]
+    Elastic {
+        /// Its name in the scene.
+        name: String,
+        /// Why.
+        source: ElasticError,
+    },
+}
+
+/// What limits the time step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fastest {
+    /// Fluid, in this cell.
+    Cell([usize; 3]),
+    /// The solid of this name.
+    Solid(String),
+    /// What sources let in.
+    Source,
+}
+
+impl std::fmt::Display for Fastest {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self {
+            Self::Cell(cell) => write!(f, "in cell {cell:?}"),
+            Self::Solid(name) => write!(f, "of solid {name:?}"),
+            Self::Source => write!(f, "of a source"),
+        }
+    }
+}
