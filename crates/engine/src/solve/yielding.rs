@@ -212,7 +212,7 @@ impl Answer {
                     old.iter_mut().zip(new).for_each(|(old, new)| *old = scale * new + beta * *old);
                 };
                 follow(gathered, fresh, 1.0);
-                // Solves begin with no pressure at all.
+                // The first solve begins with no pressure at all.
                 if fresh.iter().any(|v| *v != 0.0) {
                     body.step.factor.solve_in_place(fresh);
                 }
