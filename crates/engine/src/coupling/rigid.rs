@@ -9,7 +9,7 @@
 //!
 //! Faces that the body all but closes move with it, and belong to B as well. With the response R = M⁻¹ of the body, V = V* −
 //! ρ dx³ R Bᵀ p, and what is left to solve is (L + ρ dx³ B R Bᵀ) p = B V* − D u*. Bodies that are joined respond together,
-//! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once.
+//! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once (solid/rigid/held.rs).
 //!
 //! A ball does not move the fluid when it turns, but the polygons of its surface do, a little; a body light enough would spin on
 //! their errors. Axes about which the surface has no arm worth a part of a cell (`LEAST_ARM`) are left out of B.
@@ -32,9 +32,9 @@ use crate::fluid::boundary::Boundary;
 use crate::geometry::RigidVelocity;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use crate::solid::rigid::rotation::{Principal, principal};
-use crate::solid::rigid::{JointRow, RigidState, Rigids};
+use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
 use crate::solve::{Block, Cholesky, ConstrainedFace, SolidTerms};
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DQuat, DVec3};
 use std::collections::BTreeMap;
 
 /// The coupling of a scene's free bodies at their current places.
@@ -140,7 +140,7 @@ impl RigidCoupling {
                 }
             }
             let (mut faces, mut drag) = (Vec::new(), [0.0; 6]);
-            let moves = twist(rigids.velocity(state, body));
+            let moves = rigids.velocity(state, body).twist();
             for face in boundary.constrained.iter().filter(|face| face.body == body as u32) {
                 let (axis, index) = (face.axis, face.index);
                 let (jacobian, cells) = across(axis, index);
@@ -227,7 +227,7 @@ impl RigidCoupling {
     /// Volume that the bodies push into cells when they move so, in units of dx², m/s.
     pub fn pushed(&self, velocity: impl Fn(usize) -> RigidVelocity) -> Vec<(usize, f64)> {
         let of_body = |rows: &Rows| {
-            let moves = twist(velocity(rows.body));
+            let moves = velocity(rows.body).twist();
             rows.cells
                 .iter()
                 .zip(&rows.values)
@@ -336,95 +336,44 @@ fn turning_axes(pushes: impl Iterator<Item = (DVec3, DVec3)>, dx: f64) -> DMat3 
     if is_felt.all() { DMat3::IDENTITY } else { frame * DMat3::from_diagonal(kept) * frame.transpose() }
 }
 
-/// A body's velocity as six numbers.
-fn twist(velocity: RigidVelocity) -> Twist {
-    let RigidVelocity { linear, angular, .. } = velocity;
-    [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
-}
-
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// Bodies that joints connect, and how each such group responds to impulses.
 fn groups(bodies: &[Rows], unit: f64, rigids: &Rigids, state: &RigidState) -> Vec<Group> {
-    let rows = rigids.joint_rows(state);
     let place = |body: usize| bodies.iter().position(|rows| rows.body == body);
-    let mut parent: Vec<usize> = (0..bodies.len()).collect();
-    let find = |parent: &[usize], mut n: usize| {
-        while parent[n] != n {
-            n = parent[n];
-        }
-        n
+    let joined = |held: Held| -> Option<(Vec<usize>, Vec<f64>, bool)> {
+        let members: Option<Vec<usize>> = held.members.iter().map(|&body| place(body)).collect();
+        members.map(|members| (members, held.response(), true))
     };
-    for row in &rows {
-        if let [Some(a), Some(b)] = row.bodies.map(|body| body.and_then(place)) {
-            let (a, b) = (find(&parent, a), find(&parent, b));
-            parent[a.max(b)] = a.min(b);
-        }
-    }
-    let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for n in 0..bodies.len() {
-        members.entry(find(&parent, n)).or_default().push(n);
-    }
-    let response = |members: Vec<usize>| {
-        let n = 6 * members.len();
-        let mut response = vec![0.0; n * n];
-        for (m, &member) in members.iter().enumerate() {
-            let body = bodies[member].body;
-            let (properties, rotation) = (rigids.properties(body), state.bodies[body].rotation);
-            let (slide, turn): (DVec3, DMat3) = (properties.inverse_mass(), properties.inverse_inertia(rotation));
-            for a in 0..3 {
-                response[n * (6 * m + a) + 6 * m + a] = slide[a];
-                for b in 0..3 {
-                    response[n * (6 * m + 3 + a) + 6 * m + 3 + b] = 0.5 * (turn.col(b)[a] + turn.col(a)[b]);
-                }
-            }
-        }
-        let own =
-            |row: &&JointRow| row.bodies.iter().flatten().any(|&body| members.iter().any(|&m| bodies[m].body == body));
-        let rows: Vec<Vec<f64>> = rows.iter().filter(own).map(|row| spread(row, &members, bodies)).collect();
-        hold(n, &mut response, &rows);
-        let alone = response;
-        let response = weigh_down(n, &alone, members.iter().map(|&member| &bodies[member]), unit);
-        Group { members, alone, response, is_joined: !rows.is_empty() }
+    let mut groups: Vec<_> = rigids.held(state).into_iter().filter_map(joined).collect();
+    let is_joined = |place: &usize| groups.iter().any(|(members, ..)| members.contains(place));
+    let single = |place: usize| {
+        let body = bodies[place].body;
+        (vec![place], free_response(rigids.properties(body), state.bodies[body].rotation), false)
     };
-    members.into_values().map(response).collect()
+    let singles: Vec<_> = (0..bodies.len()).filter(|place| !is_joined(place)).map(single).collect();
+    groups.extend(singles);
+    groups.sort_by_key(|(members, ..)| members[0]);
+    let weighed = |(members, alone, is_joined): (Vec<usize>, Vec<f64>, bool)| {
+        let response = weigh_down(6 * members.len(), &alone, members.iter().map(|&member| &bodies[member]), unit);
+        Group { members, alone, response, is_joined }
+    };
+    groups.into_iter().map(weighed).collect()
 }
 
-/// A joint's row over all freedoms of a group.
-fn spread(row: &JointRow, members: &[usize], bodies: &[Rows]) -> Vec<f64> {
-    let mut all = vec![0.0; 6 * members.len()];
-    for (body, jacobian) in row.bodies.iter().zip(row.jacobian) {
-        if let Some(m) = members.iter().position(|&m| Some(bodies[m].body) == *body) {
-            all[6 * m..6 * m + 6].iter_mut().zip(jacobian).for_each(|(all, j)| *all += j);
+/// M⁻¹ of a body by itself, row after row.
+fn free_response(properties: &MassProperties, rotation: DQuat) -> Vec<f64> {
+    let (slide, turn): (DVec3, DMat3) = (properties.inverse_mass(), properties.inverse_inertia(rotation));
+    let mut response = vec![0.0; 36];
+    for a in 0..3 {
+        response[7 * a] = slide[a];
+        for b in 0..3 {
+            response[6 * (3 + a) + 3 + b] = 0.5 * (turn.col(b)[a] + turn.col(a)[b]);
         }
     }
-    all
-}
-
-/// R ← R − R Kᵀ (K R Kᵀ)⁺ K R, n × n.
-fn hold(n: usize, response: &mut [f64], rows: &[Vec<f64>]) {
-    let k = rows.len();
-    if k == 0 {
-        return;
-    }
-    // Rows of K R, as R is symmetric.
-    let moved: Vec<Vec<f64>> = rows.iter().map(|row| response.chunks_exact(n).map(|r| dot(r, row)).collect()).collect();
-    let mut matrix = vec![0.0; k * k];
-    for (a, moved) in moved.iter().enumerate() {
-        for (b, row) in rows.iter().enumerate() {
-            matrix[k * a + b] = dot(moved, row);
-        }
-    }
-    let matrix = Cholesky::new(k, matrix);
-    for i in 0..n {
-        let mut column: Vec<f64> = moved.iter().map(|moved| moved[i]).collect();
-        matrix.solve(&mut column);
-        for j in 0..n {
-            response[n * i + j] -= column.iter().zip(&moved).map(|(c, moved)| c * moved[j]).sum::<f64>();
-        }
-    }
+    response
 }
 
 /// (R⁻¹ + JᵀβJ)⁻¹ for the faces that the members take along, where R may be singular: with R = F Fᵀ it is F (1 + Fᵀ JᵀβJ F)⁻¹ Fᵀ.

@@ -64,4 +64,10 @@ impl RigidVelocity {
     pub fn at(&self, world: DVec3) -> DVec3 {
         self.linear + self.angular.cross(world - self.centre)
     }
+
+    /// Six numbers: along the axes, and about them.
+    pub fn twist(&self) -> [f64; 6] {
+        let Self { linear, angular, .. } = self;
+        [linear.x, linear.y, linear.z, angular.x, angular.y, angular.z]
+    }
 }

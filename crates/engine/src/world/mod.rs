@@ -156,6 +156,7 @@ impl World {
         let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
         self.add_weight(dt);
+        self.rigids.hold(&mut self.next.bodies);
         if self.predict_elastic(dt).is_ok() && self.couple(dt).is_ok() {
             self.state.fluid_force.clone_from(&self.next.fluid_force);
             self.state.elastic_force.clone_from(&self.next.elastic_force);
@@ -310,6 +311,8 @@ impl World {
         for (body, &[push, twist]) in forces.iter().enumerate() {
             self.rigids.apply_impulse(&mut self.next.bodies, body, -push, -twist);
         }
+        // Of a push that is taken back, joints take back their part.
+        self.rigids.hold(&mut self.next.bodies);
         Ok(())
     }
 
