@@ -1,8 +1,9 @@
 //! One coupled projection of random velocities around two free bodies: rows A14, K1, K2, K3 for both interfaces.
 
 use crate::support::{random, still_air};
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::{Arriving, RigidCoupling};
+use bathtub_engine::coupling::rigid::RigidCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::fluid::projection::Projection;
 use bathtub_engine::geometry::{Pose, Shape};
@@ -131,7 +132,7 @@ impl Tank {
             let mut push = || DVec3::new(next(), next(), next());
             self.rigids.apply_impulse(&mut state, body, mass * push(), 0.1 * mass * push());
         }
-        let arriving = Arriving { rho: RHO, velocity: &u, liquid: None };
+        let arriving = (Medium::weightless(RHO), &u);
         let coupling = RigidCoupling::new(&grid, arriving, &self.boundary, &self.immersed, (&self.rigids, &state));
         let masses = self.masses(&coupling);
         let before = self.totals(&masses, &u, &state);

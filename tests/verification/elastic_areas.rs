@@ -5,6 +5,7 @@
 //! horizontal faces, if both come from the same polygons. \[ZB17\] take the open parts from the distance at nodes instead.
 
 use crate::support::elastic::{ball, elastic, material};
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::elastic::ElasticCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
 use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
@@ -49,7 +50,8 @@ fn still_water_lifts_a_squashed_ball_by_what_it_displaces() {
         let solids = Solids { cells, distance: CellField::new(&grid, 8.0), constrained: Vec::new() };
         let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], Some(solids), |_| (DVec3::ZERO, Some(0)));
         let nothing = |_: DVec3| None;
-        let coupling = ElasticCoupling::new(&grid, 1.0, &boundary, (&body, 0), (&surface.polygons, nothing));
+        let coupling =
+            ElasticCoupling::new(&grid, Medium::weightless(1.0), &boundary, (&body, 0), (&surface.polygons, nothing));
         let mut p = CellField::new(&grid, 0.0);
         (0..grid.cells()).for_each(|cell| p.data[cell] = -grid.cell_centre(grid.cell_at(cell)).y);
         let impulses = coupling.impulses(&body, &p);

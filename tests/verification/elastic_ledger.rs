@@ -71,10 +71,12 @@ pub fn errors(world: &World, before: DVec3, report: &StepReport) -> [f64; 3] {
         FluidParams::Water(water) => report.dt * body.mass() * water.gravity,
     };
     let gained = body.momentum() - before - weight - own.impulse;
+    // The lift is weight, not exchanged with anything: see docs/methods/rigid.md.
+    let [lift, lift_twist] = own.lift.unwrap_or_default();
     [
-        (own.impulse + push).length() / sizes[0].max(f64::MIN_POSITIVE),
+        (own.impulse - lift + push).length() / sizes[0].max(f64::MIN_POSITIVE),
         gained.length() / body.momentum().length().max(before.length()),
-        (own.torque_impulse + twist).length() / lever.max(1e-10 * sizes[1]),
+        (own.torque_impulse - lift_twist + twist).length() / lever.max(1e-10 * sizes[1]),
     ]
 }
 

@@ -3,9 +3,10 @@
 
 use crate::support::elastic::{ball, elastic, material};
 use crate::support::{random, still_air};
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::elastic::ElasticCoupling;
 use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::{Arriving, RigidCoupling};
+use bathtub_engine::coupling::rigid::RigidCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
@@ -57,12 +58,12 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
     let immersed = Immersed::new((&[], &params.bodies), place, &elastics, &grid, DT, false);
     let boundary = immersed.boundary(&grid, params.walls);
     let still = FaceField::new(&grid, 0.0);
-    let arriving = Arriving { rho: RHO, velocity: &still, liquid: None };
-    let rigid = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &state));
+    let medium = Medium::weightless(RHO);
+    let rigid = RigidCoupling::new(&grid, (medium, &still), &boundary, &immersed, (&rigids, &state));
     let [(_, body)] = elastics;
     let nearest = |at: DVec3| immersed.nearest_on(0, at);
     let named = (&body, immersed.elastic_name(0));
-    let soft = ElasticCoupling::new(&grid, RHO, &boundary, named, (immersed.elastic_polygons(0), nearest));
+    let soft = ElasticCoupling::new(&grid, medium, &boundary, named, (&immersed.elastic_polygons(0), nearest));
     let (faces, extra) = coefficients(&grid, &boundary);
     let laplacian = Laplacian::new(&faces, &extra).unwrap();
     let solids = SolidTerms { yielding: vec![soft.terms(&body, DT)], ..rigid.terms() };

@@ -4,6 +4,7 @@
 mod support;
 
 mod advection;
+mod archimedes;
 mod bubbles;
 mod cut_cells;
 mod dam_break;
@@ -24,6 +25,7 @@ mod floating;
 mod flow_rates;
 mod heave;
 mod hydrostatics;
+mod joints;
 mod leaks;
 mod redistance;
 mod rigid_coupling;

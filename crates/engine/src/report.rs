@@ -107,6 +107,10 @@ pub struct BodyReport {
     pub impulse: DVec3,
     /// Its moment about the body's position, N m s.
     pub torque_impulse: DVec3,
+    /// Which part of both (N s, N m s) is the weight of fluid that the grid has on the wrong side of the surface: hydrostatic pressure
+    /// acts on the surface, not in the middle of cells. All else the fluid loses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lift: Option<[DVec3; 2]>,
     /// m³.
     pub volume: f64,
     /// Of an elastic body, J.
@@ -228,6 +232,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
                 angular_velocity: body.velocity.angular,
                 impulse: body.impulse,
                 torque_impulse: body.torque_impulse,
+                lift: body.lift,
                 volume: body.volume,
                 kinetic: body.energy.map(|[kinetic, _]| kinetic),
                 elastic: body.energy.map(|[_, elastic]| elastic),

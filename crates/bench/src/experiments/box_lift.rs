@@ -4,8 +4,9 @@
 //! around; the pressure is then known up to a constant. The paper gives neither sizes nor densities nor all boundaries. Solves
 //! start from zero and end when the residual is 10⁻⁶ of the right-hand side.
 
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::{Arriving, RigidCoupling};
+use bathtub_engine::coupling::rigid::RigidCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
@@ -121,7 +122,7 @@ impl System {
         let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, params.walls);
         let velocity = FaceField::new(&grid, 0.0);
-        let arriving = Arriving { rho: 1.0, velocity: &velocity, liquid: None };
+        let arriving = (Medium::weightless(1.0), &velocity);
         let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &state));
         let pushed = coupling.pushed(|body| coupling.shared(body, rigids.velocity(&state, body)));
         let mut rhs = CellField::new(&grid, 0.0);

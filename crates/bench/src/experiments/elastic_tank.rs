@@ -4,6 +4,7 @@
 //! falling, and the projection has to stop both.
 
 use super::box_lift::System;
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::elastic::ElasticCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
 use bathtub_engine::geometry::{Band, Shape, TetMesh};
@@ -65,7 +66,8 @@ impl ElasticTank {
         let boundary = self.boundary(Some(cells));
         let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
         let nearest = |at: DVec3| band.nearest(at);
-        let coupling = ElasticCoupling::new(grid, RHO, &boundary, (body, 0), (&surface.polygons, nearest));
+        let coupling =
+            ElasticCoupling::new(grid, Medium::weightless(RHO), &boundary, (body, 0), (&surface.polygons, nearest));
         let mut system = self.system(&boundary);
         coupling.pushed(body).into_iter().for_each(|(cell, volume)| system.rhs[cell] += volume);
         (coupling, system)

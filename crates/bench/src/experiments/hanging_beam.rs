@@ -5,6 +5,7 @@
 //! with the forces of another step of the same length: what transport would change of the right-hand side is left out.
 
 use crate::worlds::{still_air, water};
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::elastic::ElasticCoupling;
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Boundary;
@@ -121,7 +122,8 @@ impl System {
         let surface = cut(&grid, body.surface());
         let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
         let nearest = |at: DVec3| band.nearest(at);
-        let coupling = ElasticCoupling::new(&grid, rho, &boundary, (&body, 0), (&surface.polygons, nearest));
+        let coupling =
+            ElasticCoupling::new(&grid, Medium::weightless(rho), &boundary, (&body, 0), (&surface.polygons, nearest));
         let started = Instant::now();
         let terms = SolidTerms { yielding: vec![coupling.terms(&body, dt)], ..SolidTerms::default() };
         own += started.elapsed().as_secs_f64();

@@ -11,7 +11,11 @@
 //! Faces that the body all but closes move with the nearest triangle, and belong to B as well. With A = M + Δt D + Δt² K of the
 //! body, v = v* − ρ dx³ A⁻¹ Bᵀ p, and what is left to solve is (L + ρ dx³ B A⁻¹ Bᵀ) p = B v* − D u*: the system of \[ZB17,
 //! eq. 19\] with v eliminated.
+//!
+//! As with rigid bodies, the pressure that carries the weight of the fluid acts on a polygon with its value there, not with that in
+//! the middle of its cell x_c: vertices get −ρ Δt Σ b_v A g·(x − x_c) beforehand (`lift`).
 
+use super::Medium;
 use super::vertices;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::{Nearest, closest};
@@ -27,6 +31,8 @@ use std::sync::Arc;
 /// What an elastic body has to do with the fluid at its current place.
 pub struct ElasticCoupling {
     push: Push,
+    /// What hydrostatic pressure does to the vertices beyond what B has of it, N s, three values each.
+    pub lift: Vec<f64>,
     /// Density of the fluid, kg/m³.
     rho: f64,
     /// Width of a cell, m.
@@ -62,37 +68,45 @@ impl ElasticCoupling {
     /// tells the point of the surface that they move with.
     pub fn new(
         grid: &Grid,
-        rho: f64,
+        fluid: Medium,
         boundary: &Boundary,
         (body, name): (&ElasticBody, u32),
         (polygons, nearest): (&[CutPolygon], impl Fn(DVec3) -> Option<Nearest>),
     ) -> Self {
         let (surface, free) = (body.surface(), body.free());
         let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
-        let mut add = |cell: usize, triangle: u32, weights: [f64; 3], push: DVec3| {
+        let mut lift = vec![0.0; 3 * free.len()];
+        let impulse = fluid.rho * grid.dx * grid.dx * fluid.gain;
+        let mut add = |cell: usize, (triangle, weights): (u32, [f64; 3]), push: DVec3, at: DVec3| {
+            let aside = at - grid.cell_centre(unravel(grid.dims, cell));
+            let lifts = if fluid.is_in(cell) { -impulse.dot(aside) } else { 0.0 };
             for (vertex, weight) in surface.triangles[triangle as usize].into_iter().zip(weights) {
-                *rows.entry((cell as u32, vertex)).or_default() += weight * push * free[vertex as usize];
+                let push = weight * push * free[vertex as usize];
+                *rows.entry((cell as u32, vertex)).or_default() += push;
+                let lift = &mut lift[3 * vertex as usize..][..3];
+                lift.iter_mut().zip((lifts * push).to_array()).for_each(|(lift, push)| *lift += push);
             }
         };
         for CutPolygon { cell, triangle, area, centroid } in polygons {
             let (_, weights) = closest(surface.corners(*triangle as usize), *centroid);
-            add(*cell, *triangle, weights, *area / (grid.dx * grid.dx));
+            add(*cell, (*triangle, weights), *area / (grid.dx * grid.dx), *centroid);
         }
         for face in boundary.given.iter().filter(|face| face.body == Some(name)) {
             let (a, at) = (face.axis.index(), unravel(grid.face_dims(face.axis), face.index));
             let upper = at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]);
             let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
             let above = (at[a] < grid.dims[a]).then_some(upper);
-            let Some(nearest) = nearest(grid.face_centre(face.axis, at)) else { continue };
+            let middle = grid.face_centre(face.axis, at);
+            let Some(nearest) = nearest(middle) else { continue };
             let open = boundary.open.axes[a][face.index];
             // It leaves the cell below and enters the one above.
             for (cell, sign) in [below, above].into_iter().zip([-open, open]) {
                 if let Some(cell) = cell {
-                    add(cell, nearest.triangle, nearest.weights, sign * face.axis.unit());
+                    add(cell, (nearest.triangle, nearest.weights), sign * face.axis.unit(), middle);
                 }
             }
         }
-        Self { push: Push::new(rows), rho, dx: grid.dx }
+        Self { push: Push::new(rows), lift, rho: fluid.rho, dx: grid.dx }
     }
 
     /// ρ dx³, kg.
@@ -174,7 +188,7 @@ impl ElasticCoupling {
         pushed
     }
 
-    /// Impulses of the fluid on the vertices, N s, three values each; `p` is Δt·pressure/(ρ dx), m/s.
+    /// Impulses of the fluid on the vertices beyond the lift, N s, three values each; `p` is Δt·pressure/(ρ dx), m/s.
     pub fn impulses(&self, body: &ElasticBody, p: &CellField) -> Vec<f64> {
         let mut impulses = vec![0.0; 3 * body.positions().len()];
         self.push.gather(&p.data, &mut impulses);

@@ -14,9 +14,7 @@
 //! A ball does not move the fluid when it turns, but the polygons of its surface do, a little; a body light enough would spin on
 //! their errors. Axes about which the surface has no arm worth a part of a cell (`LEAST_ARM`) are left out of B.
 //!
-//! Where a body stands on the floor or leans on a wall its surface meets no fluid that the grid could resolve; the film of fluid
-//! that is there has the pressure of the cells around, and these stand in for it (`close`). Without them a light body would be
-//! held to the floor, and in a closed box no fluid could take its place.
+//! What of the surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
 //!
 //! With **face constraints** \[A18, eq. 15–17\] there are no polygons: B has the faces between the cell centres that the body
 //! separates. The fluid on them, of mass β (half a cell where only one side is fluid), moves with the body from now on,
@@ -27,9 +25,12 @@
 //!
 //! so that the body shares its momentum with the fluid on its faces, and begins from V* + R Jᵀβ (u* − J V*).
 
+use super::Medium;
+use super::film::{Piece, Surface, Twist, add};
 use super::immersed::Immersed;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::RigidVelocity;
+use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
@@ -53,19 +54,22 @@ struct Rows {
     values: Vec<Twist>,
     /// The faces it takes along, if it has constraints, and J there.
     faces: Vec<(ConstrainedFace, Twist)>,
-    /// Jᵀβ (u* − J V*), N s and N m s.
-    drag: Twist,
+    /// Jᵀβ (u* − J V*) and the lift, N s and N m s.
+    known: Twist,
+    lift: Twist,
     /// Whether B has more than its surface: what it stands on.
     is_closed: bool,
 }
 
-/// Six numbers: along the axes, and about them.
-type Twist = [f64; 6];
+/// Bodies that are joined have no film between them where they are nearer than this, in cells.
+const INSIDE: f64 = 0.05;
 
 /// Bodies that respond together.
 struct Group {
     /// Places in `RigidCoupling::bodies`.
     members: Vec<usize>,
+    /// Diagonal of M⁻¹ without joints, six values a member: what round-off is measured by.
+    scale: Vec<f64>,
     /// M⁻¹ with joints eliminated, row after row, six rows a member.
     alone: Vec<f64>,
     /// R: that, with the fluid on the members' faces. The same without constraints.
@@ -82,89 +86,89 @@ pub struct Push {
     pub impulse: DVec3,
     /// About the centre of mass, N m s.
     pub torque_impulse: DVec3,
+    /// Which part of both is the lift.
+    pub lift: [DVec3; 2],
     /// What joints add to that, if it has any: N s, and N m s about the centre of mass.
     pub reaction: Option<[DVec3; 2]>,
 }
 
-/// The fluid as it comes to the coupling.
-#[derive(Clone, Copy)]
-pub struct Arriving<'a> {
-    /// kg/m³.
-    pub rho: f64,
-    /// u*, m/s.
-    pub velocity: &'a FaceField,
-    /// Distance from the surface of a liquid, negative inside.
-    pub liquid: Option<&'a CellField>,
-}
-
 impl RigidCoupling {
-    /// B of all bodies and how they respond. `boundary` is that of their current places.
+    /// B of all bodies and how they respond; `arriving` is u*, m/s, `boundary` that of their current places.
     pub fn new(
         grid: &Grid,
-        fluid: Arriving,
+        (fluid, arriving): (Medium, &FaceField),
         boundary: &Boundary,
         immersed: &Immersed,
         (rigids, state): (&Rigids, &RigidState),
     ) -> Self {
         let unit = fluid.rho * grid.dx.powi(3);
-        let is_liquid = |cell: usize| fluid.liquid.is_none_or(|d| d.data[cell] < 0.0);
+        let held = rigids.held(state);
         let mut bodies: Vec<Rows> = Vec::new();
         for (body, solid) in immersed.free().filter(|(body, _)| state.bodies[*body].active) {
             let centre = state.bodies[body].position;
-            let mut rows = BTreeMap::<u32, Twist>::new();
             let jacobian = |push: DVec3, at: DVec3| {
                 let moment = (at - centre).cross(push);
                 [push.x, push.y, push.z, moment.x, moment.y, moment.z]
             };
-            let mut add = |cell: usize, push: Twist| {
-                rows.entry(cell as u32).or_default().iter_mut().zip(push).for_each(|(row, push)| *row += push);
+            let piece = |CutPolygon { cell, area, centroid, .. }: CutPolygon| {
+                let push = jacobian(area / (grid.dx * grid.dx), centroid);
+                Piece { cell: cell as u32, push, at: centroid }
             };
-            for polygon in solid.polygons() {
-                add(polygon.cell, jacobian(polygon.area / (grid.dx * grid.dx), polygon.centroid));
-            }
+            let mut pieces: Vec<Piece> = solid.exposed().map(piece).collect();
             let across = |axis: Axis, index: usize| {
                 let at = unravel(grid.face_dims(axis), index);
                 let (a, upper) = (axis.index(), at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]));
                 let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
                 let above = (at[a] < grid.dims[a]).then_some(upper);
-                (jacobian(axis.unit(), grid.face_centre(axis, at)), [below, above])
+                (grid.face_centre(axis, at), [below, above])
             };
             for face in boundary.given.iter().filter(|face| face.body == Some(body as u32)) {
-                let (jacobian, cells) = across(face.axis, face.index);
-                let open = boundary.open.axes[face.axis.index()][face.index];
+                let (at, cells) = across(face.axis, face.index);
+                let (push, open) = (jacobian(face.axis.unit(), at), boundary.open.axes[face.axis.index()][face.index]);
                 // It leaves the cell below and enters the one above.
                 for (cell, sign) in cells.into_iter().zip([-open, open]) {
-                    if let Some(cell) = cell {
-                        add(cell, jacobian.map(|j| sign * j));
-                    }
+                    pieces.extend(cell.map(|cell| Piece { cell: cell as u32, push: push.map(|j| sign * j), at }));
                 }
             }
-            let (mut faces, mut drag) = (Vec::new(), [0.0; 6]);
+            let (mut faces, mut known) = (Vec::new(), [0.0; 6]);
             let moves = rigids.velocity(state, body).twist();
             for face in boundary.constrained.iter().filter(|face| face.body == body as u32) {
                 let (axis, index) = (face.axis, face.index);
-                let (jacobian, cells) = across(axis, index);
+                let (at, cells) = across(axis, index);
+                let jacobian = jacobian(axis.unit(), at);
                 let open = boundary.open.axes[axis.index()][index];
-                let is_wet = |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(is_liquid);
+                let is_wet =
+                    |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(|cell| fluid.is_in(cell));
                 let mass = 0.5 * open * cells.into_iter().zip(face.is_wet).filter(is_wet).count() as f64;
-                let slip = fluid.velocity.axes[axis.index()][index] - dot(&jacobian, &moves);
-                drag.iter_mut().zip(jacobian).for_each(|(drag, j)| *drag += unit * mass * slip * j);
+                let slip = arriving.axes[axis.index()][index] - dot(&jacobian, &moves);
+                known.iter_mut().zip(jacobian).for_each(|(known, j)| *known += unit * mass * slip * j);
                 faces.push((ConstrainedFace { axis, index, mass }, jacobian));
             }
-            let is_closed = !solid.crosses_open_side(grid, boundary.walls)
-                && close(grid, &mut rows, |cell| has_free_face(grid, boundary, cell));
+            let joined = held.iter().find(|held| held.members.contains(&body)).map_or(&[][..], |held| &held.members);
+            let others = || immersed.free().filter(|(other, _)| *other != body && joined.contains(other));
+            let is_inside = |at: DVec3| others().any(|(_, other)| other.distance_at(at) < INSIDE * grid.dx);
+            // Faces cannot tell either which of them are between bodies that are joined.
+            let is_open = solid.crosses_open_side(grid, boundary.walls) || !faces.is_empty() && !joined.is_empty();
+            let surface = if is_open {
+                Surface::open(pieces)
+            } else {
+                Surface::closed(grid, boundary, (pieces, solid.hidden().map(piece).collect()), is_inside)
+            };
+            let mut rows = surface.rows();
+            let mut lift = surface.lift(grid, fluid, solid.displaced, !faces.is_empty());
             if faces.is_empty() {
-                let pushes = solid.polygons().iter().map(|p| (p.area, (p.centroid - centre).cross(p.area)));
+                let pushes = solid.exposed().map(|p| (p.area, (p.centroid - centre).cross(p.area)));
                 let axes = if solid.is_ball { DMat3::ZERO } else { turning_axes(pushes, grid.dx) };
-                for row in rows.values_mut() {
+                for row in rows.values_mut().chain([&mut lift]) {
                     let moment = axes * DVec3::from_slice(&row[3..]);
                     row[3..].copy_from_slice(&moment.to_array());
                 }
             }
+            add(&mut known, 1.0, &lift);
             let (cells, values) = rows.into_iter().unzip();
-            bodies.push(Rows { body, cells, values, faces, drag, is_closed });
+            bodies.push(Rows { body, cells, values, faces, known, lift, is_closed: surface.has_film() });
         }
-        let groups = groups(&bodies, unit, rigids, state);
+        let groups = groups(&bodies, held, unit, (rigids, state));
         Self { bodies, groups, unit }
     }
 
@@ -174,7 +178,7 @@ impl RigidCoupling {
         for group in &self.groups {
             let members = || group.members.iter().map(|&member| &self.bodies[member]);
             let rows = members().map(|rows| rows.cells.iter().copied().zip(rows.values.iter().copied()).collect());
-            let block = self.block(&group.response, rows.collect());
+            let block = self.block(&group.response, &group.scale, rows.collect());
             // Constraints at faces cannot tell what a body stands on.
             if members().all(|rows| rows.faces.is_empty()) || members().any(|rows| rows.is_closed) {
                 terms.cut.blocks.extend(block);
@@ -187,15 +191,16 @@ impl RigidCoupling {
                 (next - 1, *jacobian)
             };
             let rows = members().map(|rows| rows.faces.iter().map(&mut number).collect()).collect();
-            terms.response.blocks.extend(self.block(&group.alone, rows));
+            terms.response.blocks.extend(self.block(&group.alone, &group.scale, rows));
             terms.constrained.extend(members().flat_map(|rows| rows.faces.iter().map(|face| face.0)));
         }
         terms
     }
 
     /// The columns `rows` F with F Fᵀ = ρ dx³ `response`, of the members of a group; none if nothing gives way.
-    fn block(&self, response: &[f64], members: Vec<Vec<(u32, Twist)>>) -> Option<Block> {
-        let (rank, factor) = factor(6 * members.len(), response.iter().map(|r| self.unit * r).collect());
+    fn block(&self, response: &[f64], scale: &[f64], members: Vec<Vec<(u32, Twist)>>) -> Option<Block> {
+        let scaled = |values: &[f64]| values.iter().map(|value| self.unit * value).collect::<Vec<_>>();
+        let (rank, factor) = factor(scaled(response), &scaled(scale));
         let mut rows = BTreeMap::<u32, Vec<f64>>::new();
         for (m, member) in members.iter().enumerate() {
             for (name, value) in member {
@@ -213,10 +218,10 @@ impl RigidCoupling {
     pub fn shared(&self, body: usize, velocity: RigidVelocity) -> RigidVelocity {
         let Some(place) = self.bodies.iter().position(|rows| rows.body == body) else { return velocity };
         let Some(group) = self.groups.iter().find(|group| group.members.contains(&place)) else { return velocity };
-        let drags: Vec<f64> = group.members.iter().flat_map(|&member| self.bodies[member].drag).collect();
-        let first = group.members.iter().position(|&member| member == place).map_or(0, |m| 6 * m * drags.len());
+        let known: Vec<f64> = group.members.iter().flat_map(|&member| self.bodies[member].known).collect();
+        let first = group.members.iter().position(|&member| member == place).map_or(0, |m| 6 * m * known.len());
         let change: Vec<f64> =
-            group.response[first..].chunks_exact(drags.len()).take(6).map(|row| dot(row, &drags)).collect();
+            group.response[first..].chunks_exact(known.len()).take(6).map(|row| dot(row, &known)).collect();
         RigidVelocity {
             linear: velocity.linear + DVec3::from_slice(&change),
             angular: velocity.angular + DVec3::from_slice(&change[3..]),
@@ -240,7 +245,7 @@ impl RigidCoupling {
     /// What the fluid does to the bodies; `p` is Δt·pressure/(ρ dx), m/s.
     pub fn pushes(&self, p: &CellField, (rigids, state): (&Rigids, &RigidState)) -> Vec<Push> {
         let drive = |rows: &Rows| {
-            let mut sum = rows.drag;
+            let mut sum = rows.known;
             for (&cell, row) in rows.cells.iter().zip(&rows.values) {
                 let p = p.data[cell as usize];
                 sum.iter_mut().zip(row).for_each(|(sum, b)| *sum -= self.unit * b * p);
@@ -268,51 +273,13 @@ impl RigidCoupling {
                     let inertia = properties.world_inertia(state.bodies[body].rotation);
                     [properties.mass * velocity - impulse, inertia * spin - torque_impulse]
                 });
-                pushes.push(Push { body, impulse, torque_impulse, reaction });
+                let lift = [0, 3].map(|a| DVec3::from_slice(&rows.lift[a..]));
+                pushes.push(Push { body, impulse, torque_impulse, lift, reaction });
             }
         }
         pushes.sort_by_key(|push| push.body);
         pushes
     }
-}
-
-/// Whether fluid can pass through any face of a cell.
-fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
-    let at = unravel(grid.dims, cell);
-    Axis::ALL.into_iter().any(|axis| {
-        let mut above = at;
-        above[axis.index()] += 1;
-        [at, above].into_iter().any(|face| boundary.free[(axis, face)] && boundary.open[(axis, face)] > 0.0)
-    })
-}
-
-/// Make `rows` of B add up to nothing, as those of a closed surface do: drop those of cells that no fluid passes (`is_passed` tells)
-/// and give what is missing to the part of the surface that faces the same way, or to its rim if there is none.
-/// Returns whether anything was.
-fn close(grid: &Grid, rows: &mut BTreeMap<u32, Twist>, is_passed: impl Fn(usize) -> bool) -> bool {
-    rows.retain(|&cell, _| is_passed(cell as usize));
-    let (mut missing, mut surface) = ([0.0; 6], 0.0);
-    for row in rows.values() {
-        missing.iter_mut().zip(row).for_each(|(missing, b)| *missing -= b);
-        surface += DVec3::from_slice(row).length();
-    }
-    let size = DVec3::from_slice(&missing).length();
-    if size <= ROUND_OFF * surface {
-        return false;
-    }
-    let outwards = DVec3::from_slice(&missing).normalize_or_zero();
-    let facing = |row: &Twist| DVec3::from_slice(row).dot(outwards).max(0.0);
-    let height = |cell: u32| grid.cell_centre(unravel(grid.dims, cell as usize)).dot(outwards);
-    let top = rows.keys().map(|&cell| height(cell)).fold(f64::NEG_INFINITY, f64::max);
-    let has_facing = rows.values().map(facing).sum::<f64>() > size;
-    let at_rim = |cell: u32| if height(cell) > top - grid.dx { 1.0 } else { 0.0 };
-    let shares: Vec<f64> =
-        rows.iter().map(|(&cell, row)| if has_facing { facing(row) } else { at_rim(cell) }).collect();
-    let all: f64 = shares.iter().sum();
-    for (row, share) in rows.values_mut().zip(shares).filter(|(_, share)| *share > 0.0) {
-        row.iter_mut().zip(missing).for_each(|(b, missing)| *b += missing * share / all);
-    }
-    true
 }
 
 /// Arms of the surface below this many cells are errors of its polygons: that of a polygon whose middle or normal is off by as much
@@ -341,13 +308,13 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Bodies that joints connect, and how each such group responds to impulses.
-fn groups(bodies: &[Rows], unit: f64, rigids: &Rigids, state: &RigidState) -> Vec<Group> {
+fn groups(bodies: &[Rows], held: Vec<Held>, unit: f64, (rigids, state): (&Rigids, &RigidState)) -> Vec<Group> {
     let place = |body: usize| bodies.iter().position(|rows| rows.body == body);
     let joined = |held: Held| -> Option<(Vec<usize>, Vec<f64>, bool)> {
         let members: Option<Vec<usize>> = held.members.iter().map(|&body| place(body)).collect();
         members.map(|members| (members, held.response(), true))
     };
-    let mut groups: Vec<_> = rigids.held(state).into_iter().filter_map(joined).collect();
+    let mut groups: Vec<_> = held.into_iter().filter_map(joined).collect();
     let is_joined = |place: &usize| groups.iter().any(|(members, ..)| members.contains(place));
     let single = |place: usize| {
         let body = bodies[place].body;
@@ -357,8 +324,15 @@ fn groups(bodies: &[Rows], unit: f64, rigids: &Rigids, state: &RigidState) -> Ve
     groups.extend(singles);
     groups.sort_by_key(|(members, ..)| members[0]);
     let weighed = |(members, alone, is_joined): (Vec<usize>, Vec<f64>, bool)| {
-        let response = weigh_down(6 * members.len(), &alone, members.iter().map(|&member| &bodies[member]), unit);
-        Group { members, alone, response, is_joined }
+        let scale: Vec<f64> = (members.iter())
+            .flat_map(|&member| {
+                let body = bodies[member].body;
+                let free = free_response(rigids.properties(body), state.bodies[body].rotation);
+                (0..6).map(move |i| free[7 * i])
+            })
+            .collect();
+        let response = weigh_down(&alone, &scale, members.iter().map(|&member| &bodies[member]), unit);
+        Group { members, scale, alone, response, is_joined }
     };
     groups.into_iter().map(weighed).collect()
 }
@@ -377,8 +351,9 @@ fn free_response(properties: &MassProperties, rotation: DQuat) -> Vec<f64> {
 }
 
 /// (R⁻¹ + JᵀβJ)⁻¹ for the faces that the members take along, where R may be singular: with R = F Fᵀ it is F (1 + Fᵀ JᵀβJ F)⁻¹ Fᵀ.
-fn weigh_down<'a>(n: usize, response: &[f64], members: impl Iterator<Item = &'a Rows>, unit: f64) -> Vec<f64> {
-    let (rank, f) = factor(n, response.to_vec());
+fn weigh_down<'a>(response: &[f64], scale: &[f64], members: impl Iterator<Item = &'a Rows>, unit: f64) -> Vec<f64> {
+    let n = scale.len();
+    let (rank, f) = factor(response.to_vec(), scale);
     let mut is_alone = true;
     let mut matrix = vec![0.0; rank * rank];
     for (m, rows) in members.enumerate() {
@@ -411,18 +386,19 @@ fn weigh_down<'a>(n: usize, response: &[f64], members: impl Iterator<Item = &'a 
     heavier
 }
 
-/// Pivots below this part of the first one are round-off.
+/// Pivots below this part of their scale are round-off.
 const ROUND_OFF: f64 = 1e-12;
 
 /// F with F Fᵀ = A, n × rank, row after row: Cholesky with the largest pivot first.
 ///
-/// Linear and angular freedoms have different units, so that pivots are compared with their own diagonal.
-fn factor(n: usize, mut a: Vec<f64>) -> (usize, Vec<f64>) {
-    let diagonal: Vec<f64> = (0..n).map(|i| a[n * i + i]).collect();
+/// Linear and angular freedoms have different units, and those of light and of heavy bodies different sizes, so that pivots are
+/// compared with a `scale` of their own.
+fn factor(mut a: Vec<f64>, scale: &[f64]) -> (usize, Vec<f64>) {
+    let n = scale.len();
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    let mut left: Vec<usize> = (0..n).filter(|&i| diagonal[i] > 0.0).collect();
+    let mut left: Vec<usize> = (0..n).filter(|&i| scale[i] > 0.0).collect();
     loop {
-        let share = |i: &usize| a[n * i + i] / diagonal[*i];
+        let share = |i: &usize| a[n * i + i] / scale[*i];
         let Some((place, &pivot)) =
             left.iter().enumerate().max_by(|x, y| share(x.1).total_cmp(&share(y.1)).then(y.0.cmp(&x.0)))
         else {

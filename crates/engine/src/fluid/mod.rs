@@ -82,6 +82,15 @@ impl FluidParams {
         }
     }
 
+    /// Velocity that all of the fluid gains over a step from `time` to `time + dt` (s) before pressure answers, m/s: the pressure that
+    /// carries it, ρ gain·x ÷ Δt, is known without solving for it.
+    pub fn uniform_gain(&self, time: f64, dt: f64) -> DVec3 {
+        match self {
+            Self::Smoke(smoke) => dt * smoke.acceleration,
+            Self::Water(water) => water.gain(time, dt),
+        }
+    }
+
     /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
     pub fn free_fall(&self) -> f64 {
         match self {

@@ -97,6 +97,11 @@ impl Grid {
         self.dims[axis.index()] == 1
     }
 
+    /// Whether nothing moves along some axis.
+    pub fn has_flat_axis(&self) -> bool {
+        Axis::ALL.into_iter().any(|axis| self.is_flat(axis))
+    }
+
     /// The corner opposite to `origin`, m.
     pub fn upper(&self) -> DVec3 {
         self.origin + self.dx * DVec3::from(self.dims.map(|n| n as f64))

@@ -3,10 +3,11 @@
 mod error;
 mod params;
 
+use crate::coupling::Medium;
 use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
-use crate::coupling::rigid::{Arriving, RigidCoupling};
+use crate::coupling::rigid::RigidCoupling;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
@@ -108,12 +109,11 @@ impl World {
             let (liquid, solve) = (Some(&water.distance), &params.pressure.params);
             projection.set_liquid(&grid, &boundary, &water.distance);
             projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
-            let arriving = Arriving { rho: params.fluid.rho(), velocity: &velocity, liquid };
-            let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &bodies));
+            let medium = Medium { liquid, ..Medium::weightless(params.fluid.rho()) };
+            let coupling = RigidCoupling::new(&grid, (medium, &velocity), &boundary, &immersed, (&rigids, &bodies));
             let mut pushed = coupling.pushed(|body| rigids.velocity(&bodies, body));
             for (n, (_, body)) in elastics.iter().enumerate() {
-                pushed
-                    .extend(elastic_coupling(&grid, params.fluid.rho(), &boundary, &immersed, (n, body)).pushed(body));
+                pushed.extend(elastic_coupling(&grid, medium, &boundary, &immersed, (n, body)).pushed(body));
             }
             boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
             boundary.impose(&mut velocity);
@@ -378,8 +378,8 @@ impl World {
             projection.set_liquid(grid, boundary, &water.distance);
             projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
         }
-        let arriving = Arriving { rho, velocity: &next.velocity, liquid };
-        let coupling = RigidCoupling::new(grid, arriving, boundary, immersed, (rigids, &next.bodies));
+        let medium = Medium { rho, liquid, gain: self.params.fluid.uniform_gain(state.time, dt) };
+        let coupling = RigidCoupling::new(grid, (medium, &next.velocity), boundary, immersed, (rigids, &next.bodies));
         let answering = self.params.pressure.answering;
         if answering == Answering::DampingOnly {
             for (name, body) in elastics.iter_mut() {
@@ -389,8 +389,9 @@ impl World {
             }
         }
         let soft: Vec<ElasticCoupling> = (elastics.iter().enumerate())
-            .map(|(n, (_, body))| elastic_coupling(grid, rho, boundary, immersed, (n, body)))
+            .map(|(n, (_, body))| elastic_coupling(grid, medium, boundary, immersed, (n, body)))
             .collect();
+        elastics.iter_mut().zip(&soft).for_each(|((_, body), coupling)| body.apply_impulse(&coupling.lift));
         let answers = soft.iter().zip(&*elastics).filter(|_| answering != Answering::Weak);
         let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
         projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
@@ -421,11 +422,14 @@ impl World {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
             }
         }
-        let impulses: Vec<Vec<f64>> =
+        let mut impulses: Vec<Vec<f64>> =
             soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.impulses(body, &next.pressure)).collect();
         for (((_, body), impulses), state) in elastics.iter_mut().zip(&impulses).zip(&mut next.elastic) {
             body.apply_impulse(impulses);
             *state = body.state();
+        }
+        for (impulses, ElasticCoupling { lift, .. }) in impulses.iter_mut().zip(&soft) {
+            impulses.iter_mut().zip(lift).for_each(|(impulse, lift)| *impulse += lift);
         }
         for (forces, impulses) in next.elastic_force.iter_mut().zip(&impulses) {
             *forces = impulses.chunks_exact(3).map(|impulse| DVec3::from_slice(impulse) / dt).collect();
@@ -443,12 +447,17 @@ impl World {
         for push in &pushes {
             let body = &mut bodies[self.params.obstacles.len() + push.body];
             (body.impulse, body.torque_impulse) = (push.impulse, push.torque_impulse);
+            body.lift = (push.lift != [DVec3::ZERO; 2]).then_some(push.lift);
         }
         let elastic = bodies[self.params.obstacles.len() + rigids.len()..].iter_mut();
-        for ((report, impulses), (_, body)) in elastic.zip(&impulses).zip(elastics) {
-            let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
-            report.impulse = pushes().map(|(_, push)| push).sum();
-            report.torque_impulse = pushes().map(|(x, push)| (*x - report.pose.position).cross(push)).sum();
+        for ((report, (impulses, coupling)), (_, body)) in elastic.zip(impulses.iter().zip(&soft)).zip(elastics) {
+            let centre = report.pose.position;
+            let total = |impulses: &[f64]| {
+                let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
+                [pushes().map(|(_, push)| push).sum(), pushes().map(|(x, push)| (*x - centre).cross(push)).sum()]
+            };
+            [report.impulse, report.torque_impulse] = total(impulses);
+            report.lift = Some(total(&coupling.lift)).filter(|lift| *lift != [DVec3::ZERO; 2]);
             report.pose.rotation = body.rotation();
             report.energy = Some([body.kinetic_energy(), body.elastic_energy()]);
         }
@@ -537,14 +546,14 @@ fn body_velocity(immersed: &Immersed, (rigids, state): (&Rigids, &RigidState), b
 /// What an elastic body has to do with the fluid.
 fn elastic_coupling(
     grid: &Grid,
-    rho: f64,
+    fluid: Medium,
     boundary: &Boundary,
     immersed: &Immersed,
     (n, body): (usize, &ElasticBody),
 ) -> ElasticCoupling {
     let nearest = |at: DVec3| immersed.nearest_on(n, at);
     let name = immersed.elastic_name(n);
-    ElasticCoupling::new(grid, rho, boundary, (body, name), (immersed.elastic_polygons(n), nearest))
+    ElasticCoupling::new(grid, fluid, boundary, (body, name), (&immersed.elastic_polygons(n), nearest))
 }
 
 /// Where a free body is and how it moves.

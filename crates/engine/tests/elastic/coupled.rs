@@ -1,5 +1,6 @@
 //! Elastic bodies in the pressure system: the same answer from every solver (row A9), and how hard it is to find.
 
+use bathtub_engine::coupling::Medium;
 use bathtub_engine::coupling::elastic::ElasticCoupling;
 use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
 use bathtub_engine::geometry::{Band, Shape, TetMesh};
@@ -40,7 +41,8 @@ impl Tank {
         let boundary = Boundary::new(&grid, walls, Some(solids), |_| (DVec3::ZERO, Some(0)));
         let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
         let nearest = |at: DVec3| band.nearest(at);
-        let coupling = ElasticCoupling::new(&grid, RHO, &boundary, (&body, 0), (&surface.polygons, nearest));
+        let coupling =
+            ElasticCoupling::new(&grid, Medium::weightless(RHO), &boundary, (&body, 0), (&surface.polygons, nearest));
 
         let (mut faces, mut velocity) = (FaceField::new(&grid, 0.0), FaceField::new(&grid, 0.0));
         for a in 0..3 {

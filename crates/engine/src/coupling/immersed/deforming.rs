@@ -3,7 +3,7 @@
 use super::{Body, Distance, Drive, Immersed};
 use crate::geometry::{Band, Nearest, Pose, RigidVelocity};
 use crate::grid::Grid;
-use crate::grid::cut_cells::{BodyCut, CutPolygon};
+use crate::grid::cut_cells::{BodyCut, CutPolygon, cut};
 use crate::solid::elastic::ElasticBody;
 use glam::DVec3;
 
@@ -21,8 +21,8 @@ pub(super) struct Deforming {
 
 impl Immersed {
     /// Where the surface of an elastic body is cut.
-    pub fn elastic_polygons(&self, body: usize) -> &[CutPolygon] {
-        self.elastic(body).map_or(&[], |solid| solid.polygons())
+    pub fn elastic_polygons(&self, body: usize) -> Vec<CutPolygon> {
+        self.elastic(body).map_or(Vec::new(), |solid| solid.exposed().collect())
     }
 
     /// The point of the surface of an elastic body that is nearest to one in the world, if it is near at all.
@@ -62,12 +62,14 @@ impl Body {
             skin: None,
             radius: 0.0,
             volume: 0.0,
+            displaced: 0.0,
             previous: Pose::IDENTITY,
             pose: Pose::IDENTITY,
             velocity: RigidVelocity::REST,
             is_there: true,
             is_ball: false,
             cut: BodyCut::default(),
+            hidden: None,
             voxels: None,
             deforming: Some(Deforming { before: band.clone(), now: band, velocities }),
         };
@@ -76,7 +78,7 @@ impl Body {
         if let Some(Deforming { before, now, .. }) = &mut new.deforming {
             before.clone_from(now);
         }
-        new.cut = new.drive.cut(grid, &new.surface, new.pose);
+        new.cut = cut(grid, &new.surface.posed(&new.pose));
         new
     }
 

@@ -7,7 +7,7 @@ use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::geometry::{Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
-use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, cut};
+use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut, flush};
 use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
 use crate::solid::elastic::ElasticBody;
@@ -22,11 +22,6 @@ const BAND: f64 = 8.0;
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
 
-/// How far, in cells, free bodies are cut beside their place. The pressure on a face that lies *in* a grid plane is that half a
-/// cell out, on either side of the body, which makes it float as if it were a cell longer. Next to the plane, both are off by
-/// the same half cell, and Archimedes is exact (row C5).
-const ASIDE: f64 = 1e-9;
-
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
 
@@ -36,6 +31,8 @@ const SKIN_BAND: f64 = 2.0;
 /// The solids of a scene at the current time.
 pub struct Immersed {
     bodies: Vec<Body>,
+    /// What they hide of one another.
+    flush: Flush,
 }
 
 /// One of them.
@@ -50,6 +47,8 @@ pub(super) struct Body {
     /// Farthest vertex from the local origin, m.
     radius: f64,
     volume: f64,
+    /// Volume in the grid, m³: that of the slice, if the grid is flat.
+    pub(super) displaced: f64,
     /// At the start of the step.
     previous: Pose,
     pose: Pose,
@@ -59,6 +58,8 @@ pub(super) struct Body {
     /// A free ball in cut cells.
     pub(super) is_ball: bool,
     cut: BodyCut,
+    /// The part of each polygon that another body hides, if any does.
+    hidden: Option<Vec<f64>>,
     /// Of a body that meets the fluid at faces.
     voxels: Option<Voxels>,
     /// Of a body that changes its shape.
@@ -121,6 +122,8 @@ pub struct BodyImpulse {
     pub impulse: DVec3,
     /// About the body's position, of a free one its centre of mass, N m s.
     pub torque_impulse: DVec3,
+    /// Which part of both corrects the hydrostatic pressure of cells to that at the surface, of bodies that answer.
+    pub lift: Option<[DVec3; 2]>,
     /// Of an elastic body: kinetic and elastic, J.
     pub energy: Option<[f64; 2]>,
 }
@@ -148,6 +151,7 @@ impl Immersed {
         let bodies = scripted.chain(free).map(|(name, shape, drive, place, interface)| {
             let surface = shape.surface(MAX_EDGE * grid.dx);
             let Place { pose, velocity, is_there } = place;
+            let (cut, volume) = (cut(grid, &surface.posed(&pose)), surface.volume());
             Body {
                 name: name.clone(),
                 distance: match shape {
@@ -164,8 +168,10 @@ impl Immersed {
                     _ => None,
                 },
                 radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
-                volume: surface.volume(),
-                cut: drive.cut(grid, &surface, pose),
+                volume,
+                displaced: if grid.has_flat_axis() { cut.volume(grid) } else { volume },
+                cut,
+                hidden: None,
                 voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
                 is_ball: matches!(
                     (shape, &drive, interface),
@@ -181,7 +187,18 @@ impl Immersed {
             }
         });
         let elastic = elastic.iter().enumerate().map(|(n, (name, body))| Body::elastic(n, name, body, grid));
-        Self { bodies: bodies.chain(elastic).collect() }
+        let mut immersed = Self { bodies: bodies.chain(elastic).collect(), flush: Flush::default() };
+        immersed.hide(grid);
+        immersed
+    }
+
+    /// Find what the bodies hide of one another.
+    fn hide(&mut self, grid: &Grid) {
+        let cuts: Vec<&BodyCut> = self.bodies.iter().map(|body| &body.cut).collect();
+        self.flush = if cuts.len() > 1 { flush(grid, &cuts) } else { Flush::default() };
+        for (n, body) in self.bodies.iter_mut().enumerate() {
+            body.hidden = self.flush.hidden.remove(&n);
+        }
     }
 
     /// Free and elastic bodies are there now and move so.
@@ -233,12 +250,15 @@ impl Immersed {
                     true
                 }
             };
-            body.cut = if body.is_there { body.drive.cut(grid, &body.surface, body.pose) } else { BodyCut::default() };
+            body.cut = if body.is_there { cut(grid, &body.surface.posed(&body.pose)) } else { BodyCut::default() };
             if let Some(voxels) = &mut body.voxels {
                 *voxels =
                     if body.is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };
             }
             moved = true;
+        }
+        if moved {
+            self.hide(grid);
         }
         moved
     }
@@ -373,12 +393,18 @@ impl Immersed {
             return Boundary::new(grid, walls, None, |_| (DVec3::ZERO, None));
         }
         let mut cells = CutCells::new(grid);
+        cells.allow(&self.flush);
         let mut distance = CellField::new(grid, BAND);
         for body in &self.bodies {
             // What free bodies push is found together with the pressure.
             match (&body.voxels, &body.drive) {
                 (Some(_), _) => cells.add_volume(&body.cut),
-                (None, Drive::Scripted(_)) => cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid)),
+                (None, Drive::Scripted(_)) => {
+                    cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid));
+                    for polygon in body.hidden() {
+                        cells.solid_flux.data[polygon.cell] -= body.velocity.at(polygon.centroid).dot(polygon.area);
+                    }
+                }
                 (None, Drive::Free(_) | Drive::Elastic(_)) => cells.add(&body.cut, |_| DVec3::ZERO),
             }
             body.shorten(grid, &mut distance);
@@ -444,7 +470,7 @@ impl Immersed {
                 Drive::Free(_) => ("free", body.velocity.centre),
                 Drive::Elastic(_) => ("elastic", body.velocity.centre),
             };
-            for polygon in body.polygons() {
+            for polygon in body.exposed() {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
                 impulse += push;
                 torque_impulse += (polygon.centroid - centre).cross(push);
@@ -457,6 +483,7 @@ impl Immersed {
                 volume: body.volume,
                 impulse,
                 torque_impulse,
+                lift: None,
                 energy: None,
             }
         };
@@ -468,22 +495,28 @@ impl Drive {
     fn is_static(&self) -> bool {
         matches!(self, Self::Scripted(motion) if motion.is_static())
     }
-
-    /// What a body cuts out of the grid.
-    fn cut(&self, grid: &Grid, surface: &TriMesh, mut pose: Pose) -> BodyCut {
-        if !matches!(self, Self::Scripted(_)) {
-            for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
-                pose.position += ASIDE * grid.dx * axis.unit();
-            }
-        }
-        cut(grid, &surface.posed(&pose))
-    }
 }
 
 impl Body {
-    /// Where pressure meets the surface in cut cells.
-    pub(super) fn polygons(&self) -> &[CutPolygon] {
+    /// The surface in cut cells.
+    fn polygons(&self) -> &[CutPolygon] {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
+    }
+
+    /// The part of it that pressure meets.
+    pub(super) fn exposed(&self) -> impl Iterator<Item = CutPolygon> {
+        self.shares().map(|(polygon, hidden)| CutPolygon { area: (1.0 - hidden) * polygon.area, ..*polygon })
+    }
+
+    /// The part of it that other bodies hide.
+    pub(super) fn hidden(&self) -> impl Iterator<Item = CutPolygon> {
+        let hidden = self.shares().filter(|(_, hidden)| *hidden > 0.0);
+        hidden.map(|(polygon, hidden)| CutPolygon { area: hidden * polygon.area, ..*polygon })
+    }
+
+    fn shares(&self) -> impl Iterator<Item = (&CutPolygon, f64)> {
+        let part = |n: usize| self.hidden.as_ref().map_or(0.0, |parts| parts[n]);
+        self.polygons().iter().enumerate().map(move |(n, polygon)| (polygon, part(n)))
     }
 
     /// Whether it is on its way through a side of the domain that is not closed.
@@ -496,7 +529,8 @@ impl Body {
         })
     }
 
-    fn distance_at(&self, world: DVec3) -> f64 {
+    /// How far its surface is from a point, m; negative inside.
+    pub(super) fn distance_at(&self, world: DVec3) -> f64 {
         let local = self.pose.invert(world);
         match &self.distance {
             Distance::Exact(distance) => distance.at(local),

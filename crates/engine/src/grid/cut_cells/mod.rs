@@ -22,8 +22,10 @@
 //! themselves the solid counts once on faces and volumes (clamped), and such cells do not close.
 
 mod clip;
+mod flush;
 mod from_distance;
 
+pub use flush::{Flush, flush};
 pub use from_distance::open_from_distance;
 
 use super::{Axis, CellField, FaceField, Grid};
@@ -33,6 +35,10 @@ use rayon::prelude::*;
 
 /// Vertices nearer to a grid plane than this, in cells, are put on it, so that a face meant to lie on a plane does.
 const ON_PLANE: f64 = 1e-11;
+
+/// So are triangles that lie within this many cells of one. The fluid's side of a face just inside a plane would be a film: as part of
+/// cells it lets the fluid before one face of a box turn around the edge and come out before another, by one side of the box only.
+const ALONG_PLANE: f64 = 1e-3;
 
 /// Fractions this near to 0 or 1 are 0 or 1: rounding errors of sums along a row stay well below.
 const ROUND_OFF: f64 = 2e-13;
@@ -93,7 +99,8 @@ pub struct CutCells {
 
 /// Cut a closed mesh (world frame, normals outwards) out of the grid.
 pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
-    let vertices: Vec<DVec3> = mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect();
+    let mut vertices: Vec<DVec3> = mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect();
+    lay_on_planes(&mut vertices, &mesh.triangles);
     let range = CellRange::around(&vertices, grid.dims);
     if range.dims == [0; 3] {
         return BodyCut { polygons: Vec::new(), entries: Vec::new(), range };
@@ -104,6 +111,15 @@ pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let parts: Vec<_> = chunks.map(|(c, triangles)| divide(grid, &vertices, triangles, c * chunk)).collect();
     let (polygons, entries): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
     BodyCut { polygons: sort_by_cell(&polygons), entries: entries.concat(), range }
+}
+
+impl BodyCut {
+    /// Volume of the body in the grid, m³.
+    pub fn volume(&self, grid: &Grid) -> f64 {
+        let mut cells = CutCells::new(grid);
+        cells.add_volume(self);
+        grid.dx.powi(3) * cells.volume.data.iter().map(|open| 1.0 - open).sum::<f64>()
+    }
 }
 
 impl CutCells {
@@ -136,6 +152,13 @@ impl CutCells {
     /// Cut out one more body whose surface moves with `velocity` (m/s) at the centres of its polygons.
     pub fn add(&mut self, body: &BodyCut, velocity: impl Fn(&CutPolygon) -> DVec3) {
         self.take(body, true, velocity);
+    }
+
+    /// Let what bodies that are added from now on hide of one another count once.
+    pub fn allow(&mut self, flush: &Flush) {
+        for &(axis, face, part) in &flush.faces {
+            self.open.axes[axis.index()][face] += part;
+        }
     }
 
     /// Take the volume of a body out of the cells, and leave the faces as they are.
@@ -272,6 +295,25 @@ fn to_cells(grid: &Grid, world: DVec3) -> DVec3 {
     let v = (world - grid.origin) / grid.dx;
     let plane = v.round();
     DVec3::select((v - plane).abs().cmple(DVec3::splat(ON_PLANE)), plane, v)
+}
+
+/// Put the corners of triangles that lie along a plane on it.
+fn lay_on_planes(vertices: &mut [DVec3], triangles: &[[u32; 3]]) {
+    // Found before any is moved: the order of triangles must not matter.
+    let along = |triangle: &[u32; 3]| {
+        let corners = triangle.map(|v| vertices[v as usize]);
+        let plane = corners[0].round();
+        let aside = corners.map(|corner| (corner - plane).abs()).into_iter().fold(DVec3::ZERO, DVec3::max);
+        let lies = aside.cmple(DVec3::splat(ALONG_PLANE));
+        lies.any().then_some((*triangle, lies))
+    };
+    let found: Vec<_> = triangles.par_iter().filter_map(along).collect();
+    for (triangle, lies) in found {
+        for v in triangle {
+            let vertex = &mut vertices[v as usize];
+            *vertex = DVec3::select(lies, vertex.round(), *vertex);
+        }
+    }
 }
 
 /// Polygons in the grid and entries below it of some triangles, the first of which has number `first`.

@@ -1,0 +1,171 @@
+//! The surface of a rigid body as pressure finds it: in pieces, some of which no fluid meets.
+//!
+//! Where a body stands on the floor or leans on a wall its surface meets no fluid that the grid could resolve; the film of fluid
+//! that is there has the pressure of the cells around, and these stand in for it (`film`). Without them a light body would be
+//! held to the floor, and in a closed box no fluid could take its place.
+//!
+//! **Hydrostatics.** The pressure of a cell acts on a polygon as if it were that at the polygon, up to a cell away. Of the part that
+//! carries the fluid's own weight, ρ g·x, the value at the polygon is known: what B has of it is replaced by what is right,
+//!
+//! ```text
+//! lift = −ρ Δt Σ [A, (x − c) × A] g·(x − x_c)        polygons in cells x_c of fluid
+//! ```
+//!
+//! so that Archimedes holds for any body at any place, and a neutral one stays (row C5). The film beneath a body that stands has its
+//! pressure, too: what of ∮ n g·x dA = V g is not found on polygons is there.
+
+use super::Medium;
+use crate::fluid::boundary::{Boundary, Wall};
+use crate::grid::{Axis, Grid, unravel};
+use glam::DVec3;
+use std::collections::BTreeMap;
+
+/// Six numbers: along the axes, and about them.
+pub(super) type Twist = [f64; 6];
+
+/// A part of a body's surface, and the cell that it pushes.
+pub(super) struct Piece {
+    pub cell: u32,
+    /// Its part of B.
+    pub push: Twist,
+    /// Its middle.
+    pub at: DVec3,
+}
+
+/// All of them.
+pub(super) struct Surface {
+    /// Those that fluid meets.
+    met: Vec<Piece>,
+    /// Of a surface that is wholly in the domain: what stands in for the rest, and the pieces inside of bodies that it is joined with.
+    rest: Option<(Film, Vec<Piece>)>,
+}
+
+/// The part of a surface that meets no fluid the grid could resolve: the fluid there has the pressure of cells around.
+#[derive(Default)]
+struct Film {
+    /// Its part of B.
+    push: Twist,
+    /// Cells that stand in for it, and their parts of 1. None if nothing is missing.
+    shares: Vec<(u32, f64)>,
+}
+
+/// What is missing of a surface below this part of it is round-off.
+const ROUND_OFF: f64 = 1e-12;
+
+/// Between a body and a closed side of the domain, gaps narrower than this, in cells, are films. The grid could squeeze fluid through them,
+/// but what flows in a film has no velocity that outlasts a step: it would hold the body like glue.
+const FILM: f64 = 0.25;
+
+/// Whether fluid can pass through any face of a cell.
+fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
+    let at = grid.cell_at(cell);
+    let faces =
+        |axis: Axis| [0, 1].map(|n| (axis, std::array::from_fn(|a| at[a] + if a == axis.index() { n } else { 0 })));
+    let is_side = |axis: Axis, side: usize| {
+        let end = if side == 0 { 0 } else { grid.dims[axis.index()] - 1 };
+        at[axis.index()] == end && boundary.walls[axis.index()][side] == Wall::Closed && !grid.is_flat(axis)
+    };
+    let is_beside_wall = Axis::ALL.into_iter().any(|axis| is_side(axis, 0) || is_side(axis, 1));
+    let least = if is_beside_wall { FILM } else { 0.0 };
+    Axis::ALL.into_iter().flat_map(faces).any(|face| boundary.free[face] && boundary.open[face] > least)
+}
+
+impl Surface {
+    /// A surface of which a part is beyond the domain.
+    pub fn open(pieces: Vec<Piece>) -> Self {
+        Self { met: pieces, rest: None }
+    }
+
+    /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
+    /// faces the same way, or to its rim if there is none. `is_inside` tells where it touches what it is joined with: nothing is missing there.
+    /// Pieces come in two parts, the second of which is hidden by other bodies.
+    pub fn closed(
+        grid: &Grid,
+        boundary: &Boundary,
+        (pieces, hidden): (Vec<Piece>, Vec<Piece>),
+        is_inside: impl Fn(DVec3) -> bool,
+    ) -> Self {
+        let (met, dropped): (Vec<_>, Vec<_>) =
+            pieces.into_iter().partition(|piece| is_passed(grid, boundary, piece.cell as usize));
+        let inside: Vec<Piece> = dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.at)).collect();
+        let mut missing = [0.0; 6];
+        met.iter().chain(&inside).for_each(|piece| add(&mut missing, -1.0, &piece.push));
+        let mut surface = Self { met, rest: None };
+        let film = film(grid, &surface.rows(), missing);
+        surface.rest = Some((film, inside));
+        surface
+    }
+
+    /// B: what the surface pushes into each cell.
+    pub fn rows(&self) -> BTreeMap<u32, Twist> {
+        let mut rows = BTreeMap::<u32, Twist>::new();
+        self.met.iter().for_each(|piece| add(rows.entry(piece.cell).or_default(), 1.0, &piece.push));
+        if let Some((Film { push, shares }, _)) = &self.rest {
+            shares.iter().for_each(|(cell, share)| add(rows.entry(*cell).or_default(), *share, push));
+        }
+        rows
+    }
+
+    /// Whether B has more than the surface that fluid meets.
+    pub fn has_film(&self) -> bool {
+        self.rest.as_ref().is_some_and(|(film, _)| !film.shares.is_empty())
+    }
+
+    /// What hydrostatic pressure does to the body beyond what B has of it, N s and N m s. The fluid on constrained faces has weight, which
+    /// makes the pressure of cells that at faces: where the surface has these (`on_faces`), only its volume is not right.
+    pub fn lift(&self, grid: &Grid, fluid: Medium, volume: f64, on_faces: bool) -> Twist {
+        // Pressure at a point, times Δt and the area of a face, N s.
+        let impulse = |at: DVec3| fluid.rho * grid.dx * grid.dx * fluid.gain.dot(at - grid.origin);
+        let at_middle = |cell: u32| impulse(grid.cell_centre(unravel(grid.dims, cell as usize)));
+        let mut lift = [0.0; 6];
+        let (mut wet, mut all) = (0.0, 0.0);
+        for Piece { cell, push, at } in &self.met {
+            let area = DVec3::from_slice(push).length();
+            all += area;
+            if fluid.is_in(*cell as usize) {
+                wet += area;
+                if !on_faces {
+                    add(&mut lift, at_middle(*cell) - impulse(*at), push);
+                }
+            }
+        }
+        let Some((Film { push, shares }, inside)) = &self.rest else { return lift };
+        // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: moments of pressure
+        // within pieces, and what moved when they were laid on planes of the grid.
+        let mut missing = [0.0; 6];
+        missing[..3].copy_from_slice(&(fluid.rho * volume * fluid.gain).to_array());
+        self.met.iter().chain(inside).for_each(|piece| add(&mut missing, -impulse(piece.at), &piece.push));
+        if shares.is_empty() {
+            add(&mut lift, if all > 0.0 { -wet / all } else { 0.0 }, &missing);
+        }
+        for (cell, share) in shares.iter().filter(|(cell, _)| fluid.is_in(*cell as usize)) {
+            add(&mut lift, -share, &missing);
+            add(&mut lift, share * at_middle(*cell), push);
+        }
+        lift
+    }
+}
+
+/// What stands in for the part `missing` of a surface with these rows of B.
+fn film(grid: &Grid, rows: &BTreeMap<u32, Twist>, missing: Twist) -> Film {
+    let surface: f64 = rows.values().map(|row| DVec3::from_slice(row).length()).sum();
+    let size = DVec3::from_slice(&missing).length();
+    if size <= ROUND_OFF * surface {
+        return Film::default();
+    }
+    let outwards = DVec3::from_slice(&missing).normalize_or_zero();
+    let facing = |row: &Twist| DVec3::from_slice(row).dot(outwards).max(0.0);
+    let height = |cell: u32| grid.cell_centre(unravel(grid.dims, cell as usize)).dot(outwards);
+    let top = rows.keys().map(|&cell| height(cell)).fold(f64::NEG_INFINITY, f64::max);
+    let has_facing = rows.values().map(facing).sum::<f64>() > size;
+    let at_rim = |cell: u32| if height(cell) > top - grid.dx { 1.0 } else { 0.0 };
+    let share = |(&cell, row): (&u32, &Twist)| (cell, if has_facing { facing(row) } else { at_rim(cell) });
+    let shares: Vec<(u32, f64)> = rows.iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+    let all: f64 = shares.iter().map(|(_, share)| share).sum();
+    Film { push: missing, shares: shares.into_iter().map(|(cell, share)| (cell, share / all)).collect() }
+}
+
+/// sum ← sum + part × of.
+pub(super) fn add(sum: &mut Twist, part: f64, of: &Twist) {
+    sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += part * of);
+}

@@ -1,0 +1,162 @@
+//! Row C5 for bodies with flat faces, wherever they are in their cells: what is as heavy as the fluid stays, faces in planes of the
+//! grid are faces like all others, and what is lighter leaves the floor.
+
+use super::support::elastic::{elastic, material};
+use super::support::{fixed_step, random, still_air, still_water};
+use bathtub_engine::geometry::{Pose, Shape, TetMesh, TriMesh};
+use bathtub_engine::report::BodyReport;
+use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::world::{World, WorldParams};
+use glam::{DQuat, DVec3};
+use std::sync::Arc;
+
+const G: f64 = 9.81;
+const RHO: f64 = 1000.0;
+const DT: f64 = 0.01;
+
+fn body(shape: Shape, pose: Pose, ratio: f64) -> RigidBody {
+    RigidBody {
+        name: "body".into(),
+        shape,
+        mass: Mass::Density(RHO * ratio),
+        interface: Interface::CutCells,
+        pose,
+        velocity: DVec3::ZERO,
+        spin: DVec3::ZERO,
+        friction: 0.5,
+        restitution: 0.0,
+    }
+}
+
+fn wedge() -> Shape {
+    let vertices = [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0], [0.0, 0.3, 0.0], [0.0, 0.0, 0.35]].map(DVec3::from).to_vec();
+    Shape::Mesh(Arc::new(TriMesh { vertices, triangles: vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]] }))
+}
+
+/// The body after the first step of a world.
+fn first(params: WorldParams) -> BodyReport {
+    let mut report = World::new(params).unwrap().step().unwrap();
+    report.bodies.remove(0)
+}
+
+/// Full of water, up to the lid.
+fn full(cells: usize) -> WorldParams {
+    let mut params = still_water([cells; 3], 1.0 / cells as f64, 10.0);
+    params.time = fixed_step(DT);
+    params
+}
+
+#[test]
+fn what_is_as_heavy_as_water_stays_wherever_it_is() {
+    let shapes = [
+        Shape::Box { size: DVec3::new(0.33125, 0.35, 0.35625) },
+        Shape::Box { size: DVec3::new(0.25, 0.125, 0.375) },
+        Shape::Cylinder { radius: 0.17, height: 0.3 },
+        Shape::Torus { major: 0.2, minor: 0.08 },
+        wedge(),
+    ];
+    let mut number = random(5);
+    let mut worst = [0.0f64; 2];
+    for shape in &shapes {
+        for case in 0..4 {
+            let aside = 0.03 * DVec3::new(number(), number(), number());
+            let axis = DVec3::new(number(), number(), number()).normalize();
+            // As it is, on the planes of the grid; beside them; and turned.
+            let pose = match case {
+                0 => Pose { position: DVec3::splat(0.5), rotation: DQuat::IDENTITY },
+                1 => Pose { position: DVec3::splat(0.5) + aside, rotation: DQuat::IDENTITY },
+                2 => Pose { position: DVec3::splat(0.5), rotation: DQuat::from_rotation_y(1e-5) },
+                _ => {
+                    Pose { position: DVec3::splat(0.5) + aside, rotation: DQuat::from_axis_angle(axis, 3.0 * number()) }
+                }
+            };
+            let mut params = full(16);
+            params.bodies = vec![body(shape.clone(), pose, 1.0)];
+            let found = first(params);
+            worst[0] = worst[0].max(found.velocity.length() / (DT * G));
+            worst[1] = worst[1].max(found.angular_velocity.length() * 0.2 / (DT * G));
+        }
+    }
+    println!("neutral bodies: {:e} g, turning {:e} g at 0.2 m", worst[0], worst[1]);
+    assert!(worst[0] < 1e-5 && worst[1] < 1e-4, "{worst:?}");
+}
+
+#[test]
+fn an_elastic_box_as_heavy_as_water_stays() {
+    for (aside, turn) in
+        [(DVec3::ZERO, 0.0), (DVec3::new(0.011, -0.02, 0.007), 0.0), (DVec3::new(0.0, 0.013, 0.0), 0.7)]
+    {
+        let rotation = DQuat::from_axis_angle(DVec3::new(1.0, 2.0, -1.0).normalize(), turn);
+        let mesh = TetMesh::block(DVec3::new(0.3, 0.26, 0.34), [4; 3]);
+        let mut params = full(16);
+        params.elastic =
+            vec![elastic("box", mesh.mapped(|v| rotation * v + DVec3::splat(0.5) + aside), material(1e9, 0.3, RHO))];
+        // Water presses it together, by a part of ρ g h/E; it does not move as a whole.
+        let found = first(params);
+        assert!(found.velocity.length() < 1e-4 * DT * G, "{aside} {turn}: {} m/s", found.velocity);
+    }
+}
+
+/// A light cube rises from rest; ÷ g, and how it turns, 1/s².
+fn rise(cells: usize, size: f64, aside: DVec3, is_elastic: bool) -> (DVec3, DVec3) {
+    let mut params = still_air([cells; 3], 1.0 / cells as f64);
+    let smoke = params.fluid.smoke();
+    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
+    params.time = fixed_step(DT);
+    params.pressure.params.tolerance = 1e-12;
+    let (shape, position) =
+        (Shape::Box { size: DVec3::splat(size) }, DVec3::new(0.5, 0.25, 0.5) + aside / cells as f64);
+    if is_elastic {
+        let mesh = TetMesh::block(DVec3::splat(size), [4; 3]);
+        params.elastic = vec![elastic("cube", mesh.mapped(|v| v + position), material(1e8, 0.3, 0.1 * RHO))];
+    } else {
+        params.bodies = vec![body(shape, Pose { position, rotation: DQuat::IDENTITY }, 0.1)];
+    }
+    let found = first(params);
+    (found.velocity / (DT * G), found.angular_velocity / DT)
+}
+
+#[test]
+fn faces_in_planes_of_the_grid_are_faces_like_all_others() {
+    for cells in [16, 32] {
+        let (on, spin) = rise(cells, 0.25, DVec3::ZERO, false);
+        let (beside, _) = rise(cells, 0.25 * 1.000001, DVec3::ZERO, false);
+        assert!(on.x.abs().max(on.z.abs()) < 1e-9 && spin.length() < 1e-9, "{cells}: {on} {spin}");
+        assert!((on.y / beside.y - 1.0).abs() < 1e-4, "{cells}: {on} {beside}");
+    }
+    // And as good as there: mirror images, and nothing that jumps.
+    let (on, _) = rise(16, 0.25, DVec3::ZERO, false);
+    for aside in [1e-9, 1e-7, 1e-5, 5e-4] {
+        for axes in [DVec3::X, DVec3::new(1.0, 1.0, 0.0), DVec3::ONE, DVec3::new(1.0, 0.0, -1.0)] {
+            let (there, spin) = rise(16, 0.25, aside * axes, false);
+            let (mirrored, turned) = rise(16, 0.25, aside * axes * DVec3::new(-1.0, 1.0, -1.0), false);
+            let mirror = DVec3::new(-1.0, 1.0, -1.0);
+            assert!(there.distance(mirror * mirrored) < 1e-9, "{aside} {axes}: {there} {mirrored}");
+            assert!(spin.distance(mirror * turned) < 1e-7, "{aside} {axes}: {spin} {turned}");
+            assert!(there.distance(on) < 1e-4 && spin.length() < 0.3, "{aside} {axes}: {there} {spin}");
+        }
+    }
+    let [(on, _), (beside, _)] = [0.25, 0.25 * 1.000001].map(|size| rise(16, size, DVec3::ZERO, true));
+    assert!((on.y / beside.y - 1.0).abs() < 1e-4 && on.x.abs().max(on.z.abs()) < 1e-5, "elastic: {on} {beside}");
+}
+
+/// Boxes on the floor of a tank, with what is left of their weight pressing them down; contact and film included.
+#[test]
+fn boxes_lighter_than_water_leave_the_floor() {
+    let dx = 1.0 / 14.0;
+    for (height, ratio, aside) in
+        [(2.0, 0.75, 0.0), (2.0, 0.95, 0.3), (4.0, 0.95, 0.0), (6.0, 0.9, 0.4), (3.5, 0.999, 0.2)]
+    {
+        let mut params = still_water([14, 14, 14], dx, 0.7);
+        params.time = fixed_step(1.0 / 24.0);
+        let size = dx * DVec3::new(4.0, height, 3.0);
+        let position = DVec3::new(0.5 + aside * dx, 0.5 * size.y, 0.5 - aside * dx);
+        params.bodies = vec![body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, ratio)];
+        let mut world = World::new(params).unwrap();
+        let rises: Vec<f64> = (0..24).map(|_| world.step().unwrap().bodies[0].position.y - position.y).collect();
+        // Alone in a wide tank it would have an added mass of about its own and rise with half of what lifts it.
+        let least = 0.05 * (1.0 / ratio - 1.0) * G;
+        println!("{height} cells high, {ratio}: {:.5} m after a second", rises[23]);
+        assert!(rises[23] > least, "{height} cells, {ratio}: {} m, less than {least}", rises[23]);
+    }
+}

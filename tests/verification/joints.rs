@@ -1,0 +1,174 @@
+//! Bodies that joints hold, in fluid: what a joint forbids does not happen, however light the bodies are, and halves that are
+//! welded are one body.
+
+use super::support::{fixed_step, still_air, still_water};
+use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
+use bathtub_engine::world::{World, WorldParams};
+use glam::{DQuat, DVec3};
+
+const G: f64 = 9.81;
+const RHO: f64 = 1000.0;
+const DT: f64 = 0.01;
+
+fn body(name: &str, shape: Shape, position: DVec3, ratio: f64, interface: Interface) -> RigidBody {
+    RigidBody {
+        name: name.into(),
+        shape,
+        mass: Mass::Density(RHO * ratio),
+        interface,
+        pose: Pose { position, rotation: DQuat::from_rotation_z(0.3) },
+        velocity: DVec3::ZERO,
+        spin: DVec3::ZERO,
+        friction: 0.5,
+        restitution: 0.0,
+    }
+}
+
+/// A closed box of 1 m, full of a fluid as heavy as water.
+fn full(cells: usize, bodies: Vec<RigidBody>, joints: Vec<Joint>) -> WorldParams {
+    let mut params = still_air([cells; 3], 1.0 / cells as f64);
+    let smoke = params.fluid.smoke();
+    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
+    params.time = fixed_step(DT);
+    WorldParams { bodies, joints, ..params }
+}
+
+/// The largest velocity that joints forbid, over `steps`, in parts of the fastest there is.
+fn forbidden(params: WorldParams, steps: usize) -> f64 {
+    let (rigids, _) = params.rigids().unwrap();
+    let mut world = World::new(params).unwrap();
+    let mut worst: f64 = 0.0;
+    for _ in 0..steps {
+        let report = world.step().unwrap();
+        let state = &world.state().bodies;
+        let twist = |body: usize| rigids.velocity(state, body).twist();
+        let speed = |body: usize| {
+            let velocity = rigids.velocity(state, body);
+            velocity.linear.length() + 0.1 * velocity.angular.length()
+        };
+        let fastest = (0..rigids.len()).map(speed).fold(report.max_speed.max(1e-3 * G * DT), f64::max);
+        assert!(fastest < 30.0, "{fastest} m/s after {} steps", report.step);
+        for row in rigids.joint_rows(state) {
+            let ends = row.bodies.iter().zip(&row.jacobian).filter_map(|(body, jacobian)| {
+                body.map(|body| jacobian.iter().zip(twist(body)).map(|(j, v)| j * v).sum::<f64>())
+            });
+            worst = worst.max(ends.sum::<f64>().abs() / fastest);
+        }
+    }
+    worst
+}
+
+fn kinds() -> [JointKind; 4] {
+    let axis = DVec3::new(0.2, 1.0, -0.4);
+    [JointKind::Point, JointKind::Hinge { axis }, JointKind::Slider { axis }, JointKind::Fixed]
+}
+
+#[test]
+fn nothing_moves_against_a_joint() {
+    let ball = Shape::Sphere { radius: 0.13 };
+    let block = Shape::Box { size: DVec3::new(0.25, 0.2, 0.22) };
+    let (left, right) = (DVec3::new(0.31, 0.45, 0.52), DVec3::new(0.68, 0.55, 0.47));
+    for interface in [Interface::CutCells, Interface::Faces] {
+        for kind in kinds() {
+            for ratios in [[1e-3, 1e-3], [1e-3, 1e3], [0.01, 1.0], [1e3, 1e3], [0.1, 10.0]] {
+                let bodies = || {
+                    let a = body("a", ball.clone(), left, ratios[0], interface);
+                    vec![a, body("b", block.clone(), right, ratios[1], interface)]
+                };
+                let anchor = DVec3::new(0.5, 0.62, 0.45);
+                let together = vec![Joint { kind, body: 0, other: Some(1), anchor }];
+                let each = (0..2).map(|body| Joint { kind, body, other: None, anchor }).collect();
+                for (to, joints) in [("each other", together), ("the world", each)] {
+                    println!("{interface:?} {kind:?} to {to}, {ratios:?}");
+                    let found = forbidden(full(12, bodies(), joints), 8);
+                    assert!(found <= 1e-9, "{interface:?} {kind:?} to {to}, {ratios:?}: {found:e}");
+                }
+            }
+        }
+    }
+}
+
+/// In a tank with a surface, as in a chain of light and heavy links that hangs from above.
+#[test]
+fn a_chain_in_water_holds() {
+    for (interface, light) in [(Interface::CutCells, 1e-3), (Interface::CutCells, 0.3), (Interface::Faces, 0.05)] {
+        let mut params = still_water([12; 3], 1.0 / 12.0, 0.7);
+        params.time = fixed_step(1.0 / 48.0);
+        let link = |n: usize| {
+            let shape = Shape::Box { size: DVec3::new(0.16, 0.18, 0.17) };
+            let ratio = if n.is_multiple_of(2) { light } else { 7.0 };
+            body(&format!("link {n}"), shape, DVec3::new(0.18 + 0.21 * n as f64, 0.6, 0.5), ratio, interface)
+        };
+        params.bodies = (0..4).map(link).collect();
+        let between = |n: usize| Joint {
+            kind: if n == 1 { JointKind::Hinge { axis: DVec3::Z } } else { JointKind::Point },
+            body: n,
+            other: Some(n + 1),
+            anchor: DVec3::new(0.285 + 0.21 * n as f64, 0.6, 0.5),
+        };
+        params.joints = (0..3).map(between).collect();
+        let found = forbidden(params, 24);
+        assert!(found <= 1e-9, "{interface:?} {light}: {found:e}");
+    }
+}
+
+/// Two halves of a box, welded, start as the whole box does: velocity and spin.
+#[test]
+fn welded_halves_are_one_body() {
+    for (interface, angle, offset) in
+        [(Interface::CutCells, 0.5, 0.013), (Interface::CutCells, 0.0, 0.0), (Interface::Faces, 0.5, 0.013)]
+    {
+        for ratio in [1e-3, 0.1, 3.0] {
+            let rotation = DQuat::from_rotation_z(angle);
+            let (middle, size) = (DVec3::new(0.5 + offset, 0.46, 0.53), DVec3::new(0.375, 0.1875, 0.25));
+            let half = |name: &str, side: f64| {
+                let shape = Shape::Box { size: size * DVec3::new(0.5, 1.0, 1.0) };
+                let position = middle + rotation * (side * 0.25 * size.x * DVec3::X);
+                let half = body(name, shape, position, ratio, interface);
+                RigidBody { pose: Pose { position, rotation }, ..half }
+            };
+            let whole = RigidBody {
+                pose: Pose { position: middle, rotation },
+                ..body("whole", Shape::Box { size }, middle, ratio, interface)
+            };
+            let weld = Joint { kind: JointKind::Fixed, body: 0, other: Some(1), anchor: middle };
+            let start = |bodies: Vec<RigidBody>, joints: Vec<Joint>| {
+                let mut params = full(16, bodies, joints);
+                // Shaken, so that it is also turned: its middle is not that of the tank.
+                params.fluid.smoke().acceleration = DVec3::new(3.0, 0.0, 1.0);
+                let (rigids, _) = params.rigids().unwrap();
+                let mut world = World::new(params).unwrap();
+                world.step().unwrap();
+                let velocity = rigids.velocity(&world.state().bodies, 0);
+                (velocity.at(middle), velocity.angular)
+            };
+            let (v, w) = start(vec![whole], vec![]);
+            let (v2, w2) = start(vec![half("left", -1.0), half("right", 1.0)], vec![weld]);
+            assert!(v.distance(v2) <= 0.02 * v.length(), "{interface:?} {angle} {ratio}: {v} {v2}");
+            // Spin that is small beside the velocity at the ends is not compared with itself.
+            let scale = w.length().max(0.1 * v.length() / size.x);
+            assert!(w.distance(w2) <= 0.02 * scale, "{interface:?} {angle} {ratio}: {w} {w2}");
+        }
+    }
+}
+
+/// A buoy that slides along a pole rises as a free one does.
+#[test]
+fn a_light_body_on_a_slider_is_as_stable_as_a_free_one() {
+    for ratio in [1e-3, 0.1] {
+        let rise = |joints: Vec<Joint>| {
+            let ball =
+                body("buoy", Shape::Sphere { radius: 0.15 }, DVec3::new(0.5, 0.3, 0.5), ratio, Interface::CutCells);
+            let mut world = World::new(full(16, vec![ball], joints)).unwrap();
+            (0..12).map(|_| world.step().unwrap().bodies[0].velocity.y).collect::<Vec<_>>()
+        };
+        let kind = JointKind::Slider { axis: DVec3::Y };
+        let (free, held) =
+            (rise(vec![]), rise(vec![Joint { kind, body: 0, other: None, anchor: DVec3::new(0.6, 0.4, 0.5) }]));
+        println!("{ratio}: free {free:?}, held {held:?}");
+        for (free, held) in free.iter().zip(&held) {
+            assert!((held / free - 1.0).abs() < 0.05, "{ratio}: {held} {free}");
+        }
+    }
+}
