@@ -52,8 +52,9 @@ pub fn body_of(world: &World, number: usize) -> ElasticBody {
 /// Elastic energy where the velocities will have taken the body `dt` (s) later, J: it is there that backward Euler balances it with
 /// the kinetic energy of these velocities.
 pub fn energy_ahead(body: &mut ElasticBody, dt: f64) -> f64 {
+    let state = body.state();
     body.advance(dt);
     let energy = body.elastic_energy();
-    body.advance(-dt);
+    body.restore(&state).unwrap();
     energy
 }

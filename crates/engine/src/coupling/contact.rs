@@ -145,7 +145,7 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
         }
     };
     let fastest = |body: &ElasticBody| body.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
-    for (n, (_, body)) in solids.elastic.iter().enumerate() {
+    for (n, (_, body)) in solids.elastic.iter().enumerate().filter(|(_, (_, body))| body.is_active()) {
         let reach = film + 2.0 * dt * fastest(body);
         for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
             let at = body.positions()[vertex as usize];

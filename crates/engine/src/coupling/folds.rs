@@ -106,7 +106,7 @@ mod tests {
         let positions: Vec<DVec3> = bar.vertices.iter().map(bent).collect();
         let mut body = ElasticBody::new(bar, material, [false; 3]).unwrap();
         let velocities = vec![DVec3::ZERO; positions.len()];
-        body.restore(&ElasticState { positions, velocities }).unwrap();
+        body.restore(&ElasticState { positions, velocities, active: true }).unwrap();
         body
     }
 

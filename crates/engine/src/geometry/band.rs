@@ -52,6 +52,11 @@ impl Band {
         band
     }
 
+    /// How many nodes there are around what lies within `bounds`.
+    pub fn nodes(Bounds { min, max }: Bounds, spacing: f64, reach: f64) -> f64 {
+        ((max - min + 2.0 * reach) / spacing + 4.0).element_product()
+    }
+
     /// The vertices are there now.
     pub fn update(&mut self, vertices: &[DVec3]) {
         self.surface.vertices.copy_from_slice(vertices);

@@ -82,7 +82,7 @@ impl TriMesh {
 
     /// The smallest axis-aligned box around all vertices; empty (`min > max`) without any.
     pub fn bounds(&self) -> Bounds {
-        self.vertices.iter().fold(Bounds::EMPTY, |b, &v| Bounds { min: b.min.min(v), max: b.max.max(v) })
+        Bounds::of(&self.vertices)
     }
 
     /// The mesh with every vertex multiplied by `factor` (per axis, positive), still in its own frame.
@@ -157,6 +157,11 @@ impl TriMesh {
 impl Bounds {
     /// Contains nothing.
     pub const EMPTY: Self = Self { min: DVec3::INFINITY, max: DVec3::NEG_INFINITY };
+
+    /// Around some points, m.
+    pub fn of(points: &[DVec3]) -> Self {
+        points.iter().fold(Self::EMPTY, |b, &p| Self { min: b.min.min(p), max: b.max.max(p) })
+    }
 
     /// Edge lengths, m.
     pub fn size(&self) -> DVec3 {

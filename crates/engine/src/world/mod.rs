@@ -12,10 +12,10 @@ use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
-use crate::geometry::TriMesh;
+use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
-use crate::solid::elastic::{ElasticBody, ElasticState};
+use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{MassProperties, RigidError, RigidEvent, RigidState, RigidWarning, Rigids};
 pub use crate::solve::PressureSolver;
 use crate::solve::{SolidTerms, SolveError, SolveInfo};
@@ -265,10 +265,21 @@ impl World {
         let bodies = &mut self.next.bodies;
         bodies.clone_from(&self.state.bodies);
         let failed = |source: RigidError| StepError::Bodies { step, source: source.into() };
-        let events = self.rigids.advance(bodies, time, dt).map_err(failed)?;
-        for ((_, body), state) in self.elastics.iter_mut().zip(&self.state.elastic) {
+        let mut events = self.rigids.advance(bodies, time, dt).map_err(failed)?;
+        let room = Bounds { min: grid.origin, max: grid.upper() };
+        for ((name, body), state) in self.elastics.iter_mut().zip(&self.state.elastic) {
             body.restore(state).expect("the state is that of this body");
+            if !body.is_active() {
+                continue;
+            }
             body.advance(dt);
+            let [cells, limit] = Immersed::spread(grid, body);
+            if body.leave(room) {
+                events.push(RigidEvent::Left { body: name.clone(), position: body.centre() });
+            } else if cells > limit {
+                let (name, source) = (name.clone(), ElasticError::Strewn { cells, limit });
+                return Err(StepError::Bodies { step, source: BodyError::Elastic { name, source } });
+            }
         }
         if self.immersed.advance(grid, time, dt, |body| place(&self.rigids, bodies, body), &self.elastics) {
             self.boundary = self.immersed.boundary(grid, self.params.walls);
@@ -338,10 +349,12 @@ impl World {
     /// What elasticity and weight make of the velocities of elastic bodies.
     fn predict_elastic(&mut self, dt: f64) -> Result<(), StepError> {
         let (time, step) = (self.state.time, self.state.step + 1);
-        let Self { params, elastics, .. } = self;
-        for ((name, body), elastic) in elastics.iter_mut().zip(&params.elastic) {
+        let Self { params, elastics, immersed, rigids, .. } = self;
+        let numbered = elastics.iter_mut().zip(&params.elastic).enumerate();
+        for (n, ((name, body), elastic)) in numbered.filter(|(_, ((_, body), _))| body.is_active()) {
             let displaced = params.fluid.rho() / elastic.material.density;
-            let gravity = params.fluid.body_gain(time, dt, displaced, 0.0) / dt;
+            let beyond = immersed.share_beyond(&params.grid, params.walls, rigids.len() + n);
+            let gravity = params.fluid.body_gain(time, dt, displaced, beyond) / dt;
             // Over the step to come: velocities move bodies then.
             let pins = elastic.pins(body.positions(), time + 2.0 * dt, dt);
             let predicted = body.set_pins(&pins).and_then(|()| body.predict(dt, gravity, &[]));
@@ -392,7 +405,8 @@ impl World {
             .map(|(n, (_, body))| elastic_coupling(grid, medium, boundary, immersed, (n, body)))
             .collect();
         elastics.iter_mut().zip(&soft).for_each(|((_, body), coupling)| body.apply_impulse(&coupling.lift));
-        let answers = soft.iter().zip(&*elastics).filter(|_| answering != Answering::Weak);
+        let does_answer = |body: &ElasticBody| answering != Answering::Weak && body.is_active();
+        let answers = soft.iter().zip(&*elastics).filter(|(_, (_, body))| does_answer(body));
         let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
         projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
 

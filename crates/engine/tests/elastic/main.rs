@@ -6,3 +6,4 @@ mod motion;
 mod recovery;
 mod statics;
 mod support;
+mod turning;

@@ -18,7 +18,7 @@ fn flying() -> ElasticBody {
     let positions: Vec<DVec3> = mesh.vertices.iter().map(|&v| turn * bend(v)).collect();
     let spin = DVec3::new(0.3, -0.7, 1.5);
     let velocities = positions.iter().map(|x| DVec3::new(0.5, 1.0, -0.2) + spin.cross(*x)).collect();
-    body.restore(&ElasticState { positions, velocities }).unwrap();
+    body.restore(&ElasticState { positions, velocities, active: true }).unwrap();
     body
 }
 
@@ -59,30 +59,6 @@ fn k1_momentum_of_stiff_bodies() {
         let error = (body.momentum() - before).length() / scale;
         println!("momentum error of a step, E = {youngs_modulus:e} Pa (ratio {ratio:.0e}): {error:.1e}");
         assert!(error < 1e-15 * (10.0 + ratio), "{youngs_modulus:e}: {error:e}");
-    }
-}
-
-/// Linear forces over a step turn with the body only at its start, so that angular momentum is not kept exactly.
-#[test]
-fn angular_momentum_drifts_with_the_step() {
-    // One turn in a second.
-    let drift = |youngs_modulus: f64, dt: f64| {
-        let mut body = body(kuhn([6, 2, 2], DVec3::new(1.0, 0.3, 0.3)), Material { youngs_modulus, ..SOFT });
-        let mut state = body.state();
-        let (spin, centre) = (DVec3::new(0.0, 6.0, 2.0), body.centre());
-        state.velocities = state.positions.iter().map(|x| spin.cross(*x - centre)).collect();
-        body.restore(&state).unwrap();
-        let before = body.angular_momentum(body.centre());
-        for _ in 0..(1.0 / dt) as usize {
-            body.predict(dt, DVec3::ZERO, &[]).unwrap();
-            body.advance(dt);
-        }
-        (body.angular_momentum(body.centre()) - before).length() / before.length()
-    };
-    for (youngs_modulus, limit) in [(2e4, 0.04), (1e6, 0.003), (1e8, 0.003)] {
-        let drifts = [0.02, 0.01, 0.005, 0.0025].map(|dt| drift(youngs_modulus, dt));
-        println!("drift of angular momentum in a turn, E = {youngs_modulus:e} Pa: {drifts:.6?}");
-        assert!(drifts[0] < limit && drifts.windows(2).all(|pair| pair[1] < 0.65 * pair[0]), "{drifts:?}");
     }
 }
 
@@ -242,7 +218,7 @@ proptest! {
     fn wild_positions_have_finite_forces(seed in 0.0..1e3f64, size in -12.0..6.0f64, speed in -3.0..3.0f64) {
         let mut body = body(kuhn([2; 3], DVec3::ONE), SOFT);
         let scaled = |seed: f64, size: f64| noise(27, seed).iter().map(|&v| 10f64.powf(size) * v).collect();
-        let state = ElasticState { positions: scaled(seed, size), velocities: scaled(seed + 0.3, speed) };
+        let state = ElasticState { positions: scaled(seed, size), velocities: scaled(seed + 0.3, speed), active: true };
         body.restore(&state).unwrap();
         body.predict(DT, DVec3::NEG_Y, &[]).unwrap();
         prop_assert!(body.elastic_energy().is_finite());

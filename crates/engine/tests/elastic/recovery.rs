@@ -13,7 +13,7 @@ const DAMPED: Material =
 fn recover(mesh: &TetMesh, positions: Vec<DVec3>) -> (Prediction, f64) {
     let mut body = body(mesh.clone(), DAMPED);
     let rest_centre = body.centre();
-    body.restore(&ElasticState { velocities: vec![DVec3::ZERO; positions.len()], positions }).unwrap();
+    body.restore(&ElasticState { velocities: vec![DVec3::ZERO; positions.len()], positions, active: true }).unwrap();
     let first = body.predict(0.02, DVec3::ZERO, &[]).unwrap();
     body.advance(0.02);
     for _ in 0..1500 {

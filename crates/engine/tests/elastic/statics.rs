@@ -8,7 +8,7 @@ use glam::{DMat3, DQuat, DVec3};
 /// Elastic force of `body` at positions `x`, N, from a step that is too short for anything else: M (v* − v)/Δt.
 fn forces(body: &mut ElasticBody, x: Vec<DVec3>) -> Vec<DVec3> {
     let velocities = vec![DVec3::ZERO; x.len()];
-    body.restore(&ElasticState { positions: x, velocities }).unwrap();
+    body.restore(&ElasticState { positions: x, velocities, active: true }).unwrap();
     body.predict(1e-12, DVec3::ZERO, &[]).unwrap();
     body.masses().iter().zip(body.velocities()).map(|(&m, &v)| m * v / 1e-12).collect()
 }
@@ -103,7 +103,7 @@ fn f3_force_is_minus_the_gradient_of_the_energy() {
     let direction = noise(64, 9.0);
     let mut energy = |step: f64| {
         let positions = x.iter().zip(&direction).map(|(&x, &d)| x + step * d).collect();
-        body.restore(&ElasticState { positions, velocities: vec![DVec3::ZERO; 64] }).unwrap();
+        body.restore(&ElasticState { positions, velocities: vec![DVec3::ZERO; 64], active: true }).unwrap();
         body.elastic_energy()
     };
     let slope = (energy(1e-6) - energy(-1e-6)) / 2e-6;

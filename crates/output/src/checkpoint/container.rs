@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Version of the layout described in the parent module, and of the sections' encoding.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The first byte is no text, and a line-end conversion breaks the rest.
 const MAGIC: [u8; 8] = *b"\x89BTUB\r\n\x1a";
@@ -299,7 +299,7 @@ mod tests {
         let other_policy = Identity { thread_policy: "fast".into(), ..identity() };
         assert!(matches!(read(&bytes(), &other_policy), Err(CheckpointError::OtherThreadPolicy { .. })));
         let mut newer = bytes();
-        newer[8] = 6;
-        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 6, this build reads version 5"));
+        newer[8] = 7;
+        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 7, this build reads version 6"));
     }
 }

@@ -146,7 +146,11 @@ mod tests {
             pressure,
             fluid,
             bodies: bodies(),
-            elastic: vec![ElasticState { positions: vec![DVec3::X, DVec3::Y], velocities: vec![DVec3::Z; 2] }],
+            elastic: vec![ElasticState {
+                positions: vec![DVec3::X, DVec3::Y],
+                velocities: vec![DVec3::Z; 2],
+                active: true,
+            }],
             elastic_force: vec![vec![DVec3::Y, DVec3::Z]],
             fluid_force: vec![[DVec3::X; 2]],
         }

@@ -1,7 +1,7 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
 use super::{Body, Distance, Drive, Immersed};
-use crate::geometry::{Band, Nearest, Pose, RigidVelocity};
+use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity};
 use crate::grid::Grid;
 use crate::grid::cut_cells::{BodyCut, CutPolygon, cut};
 use crate::solid::elastic::ElasticBody;
@@ -9,6 +9,9 @@ use glam::DVec3;
 
 /// Distances from elastic bodies are exact up to this many cells.
 const BAND_OF_ELASTIC: f64 = 3.0;
+
+/// The box around an elastic body may become this many times as large as the domain and the box at rest together.
+const SPREAD: f64 = 4.0;
 
 /// What there is to know of a surface that changes its shape, besides where it is.
 pub(super) struct Deforming {
@@ -37,6 +40,13 @@ impl Immersed {
         let Some(Nearest { triangle, weights, .. }) = self.nearest_on(body, at) else { return DVec3::ZERO };
         let corners = deforming.now.surface().triangles[triangle as usize];
         corners.iter().zip(weights).map(|(&v, weight)| weight * deforming.velocities[v as usize]).sum()
+    }
+
+    /// How many cells there are in the box around an elastic body, and how many there may be: memory goes with them.
+    pub fn spread(grid: &Grid, body: &ElasticBody) -> [f64; 2] {
+        let nodes = |vertices: &[DVec3]| Band::nodes(Bounds::of(vertices), grid.dx, BAND_OF_ELASTIC * grid.dx);
+        let domain = grid.dims.iter().map(|&n| n as f64).product::<f64>();
+        [nodes(body.positions()), SPREAD * (domain + nodes(&body.rest().vertices))]
     }
 
     pub(super) fn elastic(&self, body: usize) -> Option<&Body> {
@@ -85,6 +95,7 @@ impl Body {
     /// Be where the elastic body is, and move so.
     pub(super) fn take_shape(&mut self, body: &ElasticBody) {
         let centre = body.centre();
+        self.is_there = body.is_active();
         self.pose = Pose { position: centre, ..Pose::IDENTITY };
         self.velocity = body.rigid_velocity();
         self.volume = body.volume();

@@ -247,7 +247,7 @@ impl Immersed {
                         std::mem::swap(before, now);
                     }
                     body.take_shape(&elastic[*n].1);
-                    true
+                    body.is_there
                 }
             };
             body.cut = if body.is_there { cut(grid, &body.surface.posed(&body.pose)) } else { BodyCut::default() };
@@ -333,9 +333,11 @@ impl Immersed {
         RigidVelocity { angular: if is_ball { DVec3::ZERO } else { velocity.angular }, ..velocity }
     }
 
-    /// Which part of a free body is beyond open sides of the domain, roughly: that of the width of a ball around it.
+    /// Which part of a free or elastic body is beyond open sides of the domain, roughly: that of the width of a ball around it.
     pub fn share_beyond(&self, grid: &Grid, walls: [[Wall; 2]; 3], body: usize) -> f64 {
-        let Some((_, solid)) = self.free().find(|(n, _)| *n == body) else { return 0.0 };
+        let free = self.free().find(|(n, _)| *n == body).map(|(_, solid)| solid);
+        let elastic = || self.elastic(body - self.free().count());
+        let Some(solid) = free.or_else(elastic) else { return 0.0 };
         let (low, high) = (solid.pose.position - grid.origin, grid.upper() - solid.pose.position);
         let share = |axis: Axis| {
             let a = axis.index();
@@ -361,7 +363,7 @@ impl Immersed {
         // What one body turns away may meet another.
         for _ in 0..self.bodies.len().min(3) {
             let before = to;
-            for body in &self.bodies {
+            for body in self.bodies.iter().filter(|body| body.is_there) {
                 to = body.keep_out(grid.dx, from, to);
             }
             if to == before {
@@ -395,7 +397,7 @@ impl Immersed {
         let mut cells = CutCells::new(grid);
         cells.allow(&self.flush);
         let mut distance = CellField::new(grid, BAND);
-        for body in &self.bodies {
+        for body in self.bodies.iter().filter(|body| body.is_there) {
             // What free bodies push is found together with the pressure.
             match (&body.voxels, &body.drive) {
                 (Some(_), _) => cells.add_volume(&body.cut),
@@ -412,7 +414,8 @@ impl Immersed {
         let constrained = self.constrain(grid, &mut cells);
         let nearest = |p: DVec3| {
             let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
-            let Some(body) = self.bodies.iter().min_by(by_distance) else { return (DVec3::ZERO, None) };
+            let there = self.bodies.iter().filter(|body| body.is_there);
+            let Some(body) = there.min_by(by_distance) else { return (DVec3::ZERO, None) };
             let name = match body.drive {
                 Drive::Scripted(_) => None,
                 Drive::Free(n) => Some(n as u32),

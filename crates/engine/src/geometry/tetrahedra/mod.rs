@@ -50,7 +50,7 @@ impl TetMesh {
 
     /// The smallest axis-aligned box around all vertices; empty (`min > max`) without any.
     pub fn bounds(&self) -> Bounds {
-        self.vertices.iter().fold(Bounds::EMPTY, |b, &v| Bounds { min: b.min.min(v), max: b.max.max(v) })
+        Bounds::of(&self.vertices)
     }
 
     /// The mesh with every vertex moved by `f`, which must keep orientation.

@@ -10,13 +10,17 @@
 //! with K and f_elastic turned as the elements are at xⁿ. A maps a change of velocity to the impulse that causes it, so the
 //! body answers the fluid through A⁻¹.
 //!
+//! Of a body that nothing holds, V and ω are set apart (frame.rs): A v = b is solved for the rest u, with the rigid part of b, which is
+//! V and L, taken out, and positions follow by x ← c + Δt V + Q (r + Δt u).
+//!
 //! Velocities may be prescribed: at pinned vertices, and along flat axes. Their rows and columns of A become those of the mass
 //! alone, so that its pattern stays; what they do to their neighbours is moved to the right-hand side.
 
 use super::element::{Element, Warped};
+use super::frame::{self, Frame};
 use super::graph::Graph;
 use super::{ElasticError, Material};
-use crate::geometry::{TetMesh, TriMesh};
+use crate::geometry::{Bounds, TetMesh, TriMesh};
 use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
@@ -24,6 +28,8 @@ use serde::{Deserialize, Serialize};
 
 /// Elements or vertices handed to a thread at once.
 const PER_TASK: usize = 64;
+/// Elements whose energies are added up one after the other.
+pub(super) const PER_SUM: usize = 256;
 /// Below this share of its longest edge cubed, a tetrahedron is flat.
 const FLAT: f64 = 1e-12;
 
@@ -33,10 +39,13 @@ pub struct ElasticBody {
     material: Material,
     pub(super) elements: Vec<Element>,
     pub(super) masses: Vec<f64>,
+    /// Vertices of what nothing joins, part by part; nearly always there is one.
+    parts: Vec<Vec<u32>>,
     /// The boundary. Its vertices are those of the body, where they are now.
     pub(super) surface: TriMesh,
     surface_vertices: Vec<u32>,
     pub(super) velocities: Vec<DVec3>,
+    active: bool,
     /// 1 along the axes that are not flat.
     sliding: DVec3,
     /// Per vertex, 1 where velocity is free and 0 where it is prescribed.
@@ -58,6 +67,8 @@ pub struct ElasticState {
     pub positions: Vec<DVec3>,
     /// Of the vertices, m/s.
     pub velocities: Vec<DVec3>,
+    /// False once it has left the domain.
+    pub active: bool,
 }
 
 /// A vertex whose velocity is prescribed.
@@ -106,10 +117,12 @@ impl ElasticBody {
             surface,
             surface_vertices,
             velocities: vec![DVec3::ZERO; vertices],
+            active: true,
             sliding,
             free: vec![sliding; vertices],
             prescribed: vec![DVec3::ZERO; vertices],
             warped: vec![Warped::default(); elements.len()],
+            parts: frame::parts(vertices, &rest.tetrahedra),
             graph,
             cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
             system: stiffness.clone(),
@@ -151,17 +164,39 @@ impl ElasticBody {
         self.assemble_system(self.factors(dt));
         self.cholesky.factorise(&self.system)?;
 
+        let frames = self.frames(&self.velocities);
+        for (frame, part) in frames.iter().zip(&self.parts) {
+            for n in part.iter().map(|&n| n as usize) {
+                self.velocities[n] = frame.thrown(self.surface.vertices[n], self.velocities[n], dt);
+            }
+        }
         let mut solution = std::mem::take(&mut self.solution);
         let rows = solution.par_chunks_exact_mut(3).with_min_len(PER_TASK).enumerate();
         rows.for_each(|(i, row)| {
             let impulse = external.get(i).copied().unwrap_or_default();
             row.copy_from_slice(&self.right_hand_side(i, dt, gravity, impulse).to_array());
         });
+        let scaled = |n: usize, row: &[f64]| DVec3::from_slice(row) / self.masses[n];
+        let velocities: Vec<DVec3> = solution.chunks_exact(3).enumerate().map(|(n, row)| scaled(n, row)).collect();
+        for (rigid, part) in self.frames(&velocities).iter().zip(&self.parts) {
+            for n in part.iter().map(|&n| n as usize) {
+                let rest = self.masses[n] * (velocities[n] - rigid.at(self.surface.vertices[n]));
+                solution[3 * n..3 * n + 3].copy_from_slice(&(self.free[n] * rest).to_array());
+            }
+        }
         self.cholesky.factor().solve_in_place(&mut solution);
         for (i, v) in self.velocities.iter_mut().enumerate() {
             *v = self.free[i] * DVec3::from_slice(&solution[3 * i..]) + self.prescribed[i];
         }
         self.solution = solution;
+        // Round-off, and what little the stiffness of a strained body knows of turning.
+        for ((frame, rigid), part) in frames.iter().zip(self.frames(&self.velocities)).zip(&self.parts) {
+            let frame = frame.pushed(dt, gravity, self.factors(dt).0, part, (&self.surface.vertices, external));
+            for n in part.iter().map(|&n| n as usize) {
+                let x = self.surface.vertices[n];
+                self.velocities[n] += self.free[n] * (frame.at(x) - rigid.at(x));
+            }
+        }
         finite(&self.velocities, "velocity")?;
         Ok(prediction)
     }
@@ -203,14 +238,60 @@ impl ElasticBody {
         self.solution = change;
     }
 
-    /// x ← x + Δt v.
+    /// x ← x + Δt v, along arcs where the body turns as a whole: see frame.rs. A body with prescribed velocities goes straight on.
+    ///
+    /// Elements that turn against one another go straight on, too. What this stores in them beyond what their forces and stiffness
+    /// told is taken from the motion that did it, u.
     pub fn advance(&mut self, dt: f64) {
-        self.surface.vertices.iter_mut().zip(&self.velocities).for_each(|(x, v)| *x += dt * *v);
+        if self.is_held() {
+            self.surface.vertices.iter_mut().zip(&self.velocities).for_each(|(x, v)| *x += dt * *v);
+            return;
+        }
+        let frames = self.frames(&self.velocities);
+        let mut rest = self.velocities.clone();
+        for (frame, part) in frames.iter().zip(&self.parts) {
+            part.iter().map(|&n| n as usize).for_each(|n| rest[n] -= frame.at(self.surface.vertices[n]));
+        }
+        let excess = self.stored_beyond(dt, &rest);
+        let energy: f64 = 0.5 * self.masses.iter().zip(&rest).map(|(m, u)| m * u.length_squared()).sum::<f64>();
+        let kept = if excess > 0.0 { (1.0 - excess / energy).max(0.0).sqrt() } else { 1.0 };
+
+        let positions = &mut self.surface.vertices;
+        for (frame, part) in frames.iter().zip(&self.parts) {
+            part.iter().map(|&n| n as usize).for_each(|n| positions[n] += dt * self.sliding * rest[n]);
+            let strained = Frame {
+                linear: frame.linear,
+                angular_momentum: frame.angular_momentum,
+                ..Frame::new(part, &self.masses, [positions, &rest], self.sliding)
+            };
+            let turn = strained.turn(dt);
+            let moved = strained.moved(turn, dt);
+            for n in part.iter().map(|&n| n as usize) {
+                let way = dt * frame.linear + frame::way(turn, positions[n] - strained.centre);
+                positions[n] += self.sliding * way;
+                self.velocities[n] = self.sliding * (moved.at(positions[n]) + kept * (turn * rest[n]));
+            }
+        }
+    }
+
+    /// Out of the game, if nothing of it is left between `bounds` (m) along an axis that is not flat; tells whether it has just gone.
+    pub fn leave(&mut self, bounds: Bounds) -> bool {
+        let all = Bounds::of(&self.surface.vertices);
+        let is_beyond = |a: usize| all.max[a] < bounds.min[a] || all.min[a] > bounds.max[a];
+        let has_left = self.active && (0..3).any(|a| self.sliding[a] != 0.0 && is_beyond(a));
+        self.active &= !has_left;
+        has_left
+    }
+
+    /// False once it has left the domain.
+    pub fn is_active(&self) -> bool {
+        self.active
     }
 
     /// What must be kept to go on from here.
     pub fn state(&self) -> ElasticState {
-        ElasticState { positions: self.surface.vertices.clone(), velocities: self.velocities.clone() }
+        let (positions, velocities) = (self.surface.vertices.clone(), self.velocities.clone());
+        ElasticState { positions, velocities, active: self.active }
     }
 
     /// Go on from there.
@@ -221,6 +302,7 @@ impl ElasticBody {
         }
         self.surface.vertices.copy_from_slice(&state.positions);
         self.velocities.copy_from_slice(&state.velocities);
+        self.active = state.active;
         Ok(())
     }
 
@@ -277,6 +359,37 @@ impl ElasticBody {
     /// The factor of A.
     pub fn factor(&self) -> &SparseFactor {
         self.cholesky.factor()
+    }
+
+    /// Whether velocities of vertices are prescribed.
+    fn is_held(&self) -> bool {
+        self.free.iter().any(|free| *free != self.sliding)
+    }
+
+    /// What the parts do as a whole if vertices move so, m/s; of a body that is held nothing.
+    fn frames(&self, velocities: &[DVec3]) -> Vec<Frame> {
+        let frame =
+            |part: &Vec<u32>| Frame::new(part, &self.masses, [&self.surface.vertices, velocities], self.sliding);
+        if self.is_held() { Vec::new() } else { self.parts.iter().map(frame).collect() }
+    }
+
+    /// Elastic energy after vertices have moved on by `dt` × `velocities`, less what forces and stiffness now tell of it, J.
+    fn stored_beyond(&self, dt: f64, velocities: &[DVec3]) -> f64 {
+        let (positions, lame, preferred) = (&self.surface.vertices, self.material.lame(), self.rotation());
+        let of_element = |(element, corners): (&Element, &[u32; 4])| {
+            let [x, way] = [corners.map(|v| positions[v as usize]), corners.map(|v| dt * velocities[v as usize])];
+            let (now, then) = (
+                element.warped(x, lame, preferred),
+                element.warped(std::array::from_fn(|a| x[a] + way[a]), lame, preferred),
+            );
+            let pull = |a: usize| (0..4).map(|b| now.stiffness(a, b) * way[b]).sum::<DVec3>();
+            let work: f64 = (0..4).map(|a| way[a].dot(0.5 * pull(a) - now.forces[a])).sum();
+            then.energy - (now.energy + work)
+        };
+        let chunks = self.elements.par_chunks(PER_SUM).zip(self.rest.tetrahedra.par_chunks(PER_SUM));
+        let sums: Vec<f64> =
+            chunks.map(|(elements, corners)| elements.iter().zip(corners).map(of_element).sum()).collect();
+        sums.into_iter().sum()
     }
 
     /// Rotations, forces and turned gradients of all elements at the positions now.

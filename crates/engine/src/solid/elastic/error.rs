@@ -85,6 +85,16 @@ pub enum ElasticError {
         /// `position`, `velocity` or `load`.
         what: &'static str,
     },
+    /// Motion has torn it apart.
+    #[error(
+        "its vertices are strewn over {cells:.1e} cells (limit {limit:.1e}): it has come apart; use shorter steps, or look for extreme stiffness, speeds or loads"
+    )]
+    Strewn {
+        /// Cells of the box around it.
+        cells: f64,
+        /// How many there may be.
+        limit: f64,
+    },
     /// Numbers of the material and the step so far apart that round-off wins.
     #[error("mass and stiffness cannot be solved for together: {0}")]
     Singular(#[from] NotPositiveDefinite),

@@ -1,15 +1,12 @@
 //! What an elastic body amounts to as a whole: energies, momenta, place and turn.
 
 use super::ElasticBody;
+use super::body::PER_SUM;
+use super::frame::Frame;
 use super::rotation::nearest_rotation;
 use crate::geometry::RigidVelocity;
-use crate::grid::Axis;
-use crate::solve::Cholesky;
 use glam::{DMat3, DQuat, DVec3};
 use rayon::prelude::*;
-
-/// Elements whose energies are added up one after the other.
-const PER_SUM: usize = 256;
 
 impl ElasticBody {
     /// kg.
@@ -71,17 +68,9 @@ impl ElasticBody {
     /// The rigid motion with the body's momentum and angular momentum, which is the one that leaves the least kinetic energy to the rest
     /// of the motion.
     pub fn rigid_velocity(&self) -> RigidVelocity {
-        let centre = self.centre();
-        let mut inertia = vec![0.0; 9];
-        for (&m, &x) in self.masses.iter().zip(self.positions()) {
-            let r = x - centre;
-            for (a, b) in Axis::ALL.iter().flat_map(|a| Axis::ALL.map(|b| (a.index(), b.index()))) {
-                inertia[3 * a + b] += m * (if a == b { r.length_squared() } else { 0.0 } - r[a] * r[b]);
-            }
-        }
-        let mut spin = self.angular_momentum(centre).to_array();
-        Cholesky::new(3, inertia).solve(&mut spin);
-        RigidVelocity { centre, linear: self.momentum() / self.mass(), angular: DVec3::from(spin) }
+        let all: Vec<u32> = (0..self.masses.len() as u32).collect();
+        let frame = Frame::new(&all, &self.masses, [self.positions(), &self.velocities], DVec3::ONE);
+        RigidVelocity { centre: frame.centre, linear: frame.linear, angular: frame.angular() }
     }
 
     /// Mean of `vectors` over the mass.

@@ -9,6 +9,7 @@
 mod body;
 mod element;
 mod error;
+mod frame;
 mod graph;
 mod material;
 mod measure;

@@ -46,7 +46,7 @@ impl Elastic {
         let (centre, positions) = (body.centre(), self.start());
         let velocity = |x: &DVec3| self.velocity + self.angular_velocity.cross(*x - centre);
         let velocities = positions.iter().map(velocity).collect();
-        body.restore(&ElasticState { positions, velocities })?;
+        body.restore(&ElasticState { positions, velocities, active: true })?;
         Ok(body)
     }
 
