@@ -208,6 +208,12 @@ impl ElasticBody {
         self.surface.vertices.iter_mut().zip(&self.velocities).for_each(|(x, v)| *x += dt * *v);
     }
 
+    /// Move a vertex as well, m, and let it have moved so over the last `dt` seconds.
+    pub fn displace(&mut self, vertex: usize, by: DVec3, dt: f64) {
+        self.surface.vertices[vertex] += by;
+        self.velocities[vertex] += by / dt;
+    }
+
     /// What must be kept to go on from here.
     pub fn state(&self) -> ElasticState {
         ElasticState { positions: self.surface.vertices.clone(), velocities: self.velocities.clone() }
