@@ -5,4 +5,5 @@ pub mod elastic;
 mod folds;
 pub mod immersed;
 pub mod rigid;
+pub mod stop;
 mod vertices;
