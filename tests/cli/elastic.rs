@@ -24,7 +24,32 @@ fn a_body_that_water_would_crush_is_told() {
     let answer = with("5e3");
     warns(&answer, "elastic.0: 8.829e3 Pa at the bottom of the water squeeze it by 212 %");
     warns(&answer, "a `youngs_modulus` of 2.6e4 Pa would do");
+    warns(&answer, "of 5.0e3 Pa, is too soft");
     assert!(!with("3e4").succeeds().stderr.contains("squeeze"));
+}
+
+/// The same of its own weight, in water and out of it, with the larger of both moduli.
+#[test]
+fn a_body_that_its_own_weight_would_crush_is_told() {
+    let with = |modulus: &str, fluid: &str| {
+        let block =
+            "[[elastic]]\nname = \"block\"\nshape = { box = { size = [0.3, 0.4, 0.3] } }\nposition = [0.0, 0.5, 0.0]\n";
+        check(format!("{TINY}{block}density = 3000\npoisson_ratio = 0.4\nyoungs_modulus = {modulus}\n{fluid}"))
+    };
+    let pool = "[[liquid]]\nlevel = 0.5\n";
+    for fluid in ["", pool] {
+        let answer = with("1e4", fluid);
+        warns(&answer, "elastic.0: 1.177e4 Pa of its own weight squeeze its bottom by 118 %");
+        warns(
+            &answer,
+            "\"block\", of 1.0e4 Pa, is too soft to keep its shape; a `youngs_modulus` of 2.9e4 Pa would do",
+        );
+        assert!(!with("3e4", fluid).succeeds().stderr.contains("squeeze"));
+    }
+    warns(
+        &with("1e3", pool),
+        "of the water squeeze it by 294 %, 1.177e4 Pa of its own weight squeeze its bottom by 1177 %",
+    );
 }
 
 /// Row 6, and rows 3 to 5 for the keys of elastic bodies.

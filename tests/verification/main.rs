@@ -19,6 +19,7 @@ mod elastic_hydrostatics;
 mod elastic_ledger;
 mod elastic_operator;
 mod elastic_piston;
+mod elastic_soft;
 mod elastic_threads;
 mod energy;
 mod floating;

@@ -120,7 +120,10 @@ pub fn bodies(
         if quality.smallest_angle < SMALL_ANGLE {
             warnings.push(format!("{key}: badly shaped tetrahedra make it slow and inexact: {quality}; mesh it anew"));
         }
-        warnings.extend(crushed(&key, entry, file, grid));
+        let down = DVec3::from(file.scene.gravity).normalize_or_zero();
+        let heights = mesh.vertices.iter().map(|v| down.dot(rotation * *v));
+        let [low, high] = heights.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], h| [lo.min(h), hi.max(h)]);
+        warnings.extend(crushed(&key, entry, file, grid, high - low));
         for (name, offset) in copies.iter() {
             take_name(document, &key, name, names)?;
             let mut position = DVec3::from(entry.position) + *offset;
@@ -150,24 +153,36 @@ pub fn bodies(
     Ok(bodies)
 }
 
-/// A warning about a body that the weight of a pool above it would squeeze by more than this part: linear elasticity gives way all the
-/// further then, to nothing and beyond.
+/// Bodies are warned of that the weight of a pool above them, or their own, would squeeze by more than this part: linear elasticity gives way
+/// all the further then, and what is left is what keeps elements from turning inside out.
 const CRUSHED: f64 = 0.4;
 
-fn crushed(key: &str, entry: &ElasticEntry, file: &SceneFile, grid: &Grid) -> Option<String> {
+/// A warning about a body that is too soft for the pressure of the water or for its own weight; `height` is its own, along gravity, m.
+fn crushed(key: &str, entry: &ElasticEntry, file: &SceneFile, grid: &Grid, height: f64) -> Option<String> {
+    let (modulus, gravity) = (entry.youngs_modulus, DVec3::from(file.scene.gravity).length());
     let depth = file.liquid.iter().filter_map(|liquid| liquid.level).fold(0.0, f64::max) - grid.origin.y;
-    let density = file.water.as_ref()?.density;
-    let pressure = density * DVec3::from(file.scene.gravity).length() * depth;
-    let squeezed = 3.0 * (1.0 - 2.0 * entry.poisson_ratio) * pressure / entry.youngs_modulus;
+    let water = file.water.as_ref().map_or(0.0, |water| water.density * gravity * depth);
+    let weight = entry.density * gravity * height;
+    // Squeezed from all sides, and from above.
+    let by_water = 3.0 * (1.0 - 2.0 * entry.poisson_ratio) * water / modulus;
+    let by_weight = weight / modulus;
+    let mut causes = Vec::new();
+    if by_water > CRUSHED {
+        causes.push(format!("{water:.3e} Pa at the bottom of the water squeeze it by {:.0} %", 100.0 * by_water));
+    }
+    if by_weight > CRUSHED {
+        causes.push(format!("{weight:.3e} Pa of its own weight squeeze its bottom by {:.0} %", 100.0 * by_weight));
+    }
     let told = || {
-        let enough = entry.youngs_modulus * squeezed / CRUSHED;
+        let enough = modulus * by_water.max(by_weight) / CRUSHED;
         format!(
-            "{key}: {pressure:.3e} Pa at the bottom of the water squeeze it by {:.0} %, and it may turn inside out; a \
-             `youngs_modulus` of {enough:.1e} Pa would do, or a higher `poisson_ratio`",
-            100.0 * squeezed
+            "{key}: {}: \"{}\", of {modulus:.1e} Pa, is too soft to keep its shape; a `youngs_modulus` of {enough:.1e} Pa would do{}",
+            causes.join(", "),
+            entry.name.as_deref().unwrap_or_default(),
+            if by_weight > CRUSHED { "" } else { ", or a higher `poisson_ratio`" }
         )
     };
-    (squeezed > CRUSHED).then(told)
+    (!causes.is_empty()).then(told)
 }
 
 /// What a body is made from.

@@ -24,10 +24,10 @@ use glam::DVec3;
 const FRICTION: f64 = 0.4;
 
 /// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
-const FILM: f64 = 0.05;
+pub(super) const FILM: f64 = 0.05;
 
 /// Bodies that overlap are parted at no more than this many cells a step.
-const PARTING: f64 = 0.5;
+pub(super) const PARTING: f64 = 0.5;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;

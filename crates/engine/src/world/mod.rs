@@ -8,6 +8,7 @@ use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::rigid::RigidCoupling;
+use crate::coupling::stop;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
@@ -24,6 +25,12 @@ use glam::DVec3;
 pub use params::{Answering, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+/// Elastic bodies slower than this part of their speed of sound squeeze nothing to nothing when they hit a wall.
+const BEARABLE: f64 = 1.0 / 3.0;
+
+/// Faster ones cross no more than this part of an element in a step.
+const CROSSED: f64 = 0.5;
 
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -248,7 +255,7 @@ impl World {
         let fall = self.params.fluid.free_fall();
         let crossing =
             if fall > 0.0 { 2.0 * way / (speed + (speed * speed + 2.0 * fall * way).sqrt()) } else { way / speed };
-        let limit = time.max_dt.min(crossing);
+        let limit = time.max_dt.min(crossing).min(self.squeezing());
         let rest = (self.state.frame + 1) as f64 / time.fps - self.state.time;
         // A rest within round-off of a whole number of steps is that number of steps.
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);
@@ -259,6 +266,17 @@ impl World {
         Ok(dt)
     }
 
+    /// The longest step in which soft bodies do not squeeze elements to nothing, s. What hits a wall at speed v is strained by v/c, c = √(E/ρ), if the
+    /// step spreads the impact over many elements; if v is more than part of c, it must not cross elements in a step.
+    fn squeezing(&self) -> f64 {
+        let longest = |((_, body), state): (&(String, ElasticBody), &ElasticState)| {
+            let fastest = state.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+            let beyond = fastest - BEARABLE * body.material().speed_of_sound();
+            if beyond > 0.0 { CROSSED * body.spacing() / beyond } else { f64::INFINITY }
+        };
+        self.elastics.iter().zip(&self.state.elastic).map(longest).fold(f64::INFINITY, f64::min)
+    }
+
     /// Put the solids where they are at the end of the step, and open or close the faces around them.
     fn move_solids(&mut self, dt: f64) -> Result<Vec<RigidEvent>, StepError> {
         let (grid, time, step) = (&self.params.grid, self.state.time, self.state.step + 1);
@@ -267,12 +285,14 @@ impl World {
         let failed = |source: RigidError| StepError::Bodies { step, source: source.into() };
         let mut events = self.rigids.advance(bodies, time, dt).map_err(failed)?;
         let room = Bounds { min: grid.origin, max: grid.upper() };
-        for ((name, body), state) in self.elastics.iter_mut().zip(&self.state.elastic) {
+        let described = self.elastics.iter_mut().zip(&self.params.elastic);
+        for (((name, body), elastic), state) in described.zip(&self.state.elastic) {
             body.restore(state).expect("the state is that of this body");
             if !body.is_active() {
                 continue;
             }
             body.advance(dt);
+            stop::stop(grid, self.params.walls, &self.immersed, [time, time + dt], (elastic, &state.positions, body));
             let [cells, limit] = Immersed::spread(grid, body);
             if body.leave(room) {
                 events.push(RigidEvent::Left { body: name.clone(), position: body.centre() });

@@ -288,6 +288,12 @@ impl ElasticBody {
         self.active
     }
 
+    /// Move a vertex as well, m, and let it have moved so over the last `dt` seconds.
+    pub fn displace(&mut self, vertex: usize, by: DVec3, dt: f64) {
+        self.surface.vertices[vertex] += by;
+        self.velocities[vertex] += by / dt;
+    }
+
     /// What must be kept to go on from here.
     pub fn state(&self) -> ElasticState {
         let (positions, velocities) = (self.surface.vertices.clone(), self.velocities.clone());

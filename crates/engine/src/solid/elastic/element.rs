@@ -9,8 +9,10 @@
 //!
 //! which is f = −R K_e (Rᵀx − x₀) and R K_e Rᵀ: to turn the stiffness is to turn its four gradients. The force is exactly minus the
 //! gradient of the energy, since R makes the energy stationary. The stiffness is its derivative at fixed R, not
-//! the Hessian of the energy: it stays positive semi-definite however the element is deformed.
+//! the Hessian of the energy: it stays positive semi-definite however the element is deformed. What is squeezed to less than two fifths of
+//! its length has a barrier as well.
 
+use super::barrier::Barrier;
 use super::rotation::nearest_rotation;
 use glam::{DMat3, DQuat, DVec3};
 
@@ -30,6 +32,10 @@ pub struct Warped {
     gradients: [DVec3; 4],
     /// Volume × Lamé's λ and μ, J.
     moduli: [f64; 2],
+    /// What keeps it from collapsing, if it is about to.
+    barrier: Option<Barrier>,
+    /// m³, at rest.
+    volume: f64,
     /// Elastic force on each corner, N; they add up to zero.
     pub forces: [DVec3; 4],
     /// Elastic energy, J.
@@ -61,8 +67,14 @@ impl Element {
         let strain = (stretch + stretch.transpose()) * 0.5 - DMat3::IDENTITY;
         let trace = strain.x_axis.x + strain.y_axis.y + strain.z_axis.z;
         let [lambda, mu] = lame;
-        let stress = strain * (2.0 * mu) + DMat3::from_diagonal(DVec3::splat(lambda * trace));
+        let mut stress = strain * (2.0 * mu) + DMat3::from_diagonal(DVec3::splat(lambda * trace));
         let squares: f64 = strain.to_cols_array().iter().map(|e| e * e).sum();
+        let mut density = mu * squares + 0.5 * lambda * trace * trace;
+        let barrier = Barrier::new(strain, r, mu);
+        if let Some(barrier) = &barrier {
+            stress += barrier.stress;
+            density += barrier.energy;
+        }
 
         let g = self.inverse.transpose();
         let h = r * g;
@@ -72,8 +84,10 @@ impl Element {
         Warped {
             gradients: with_first(h),
             moduli: lame.map(|m| m * self.volume),
+            volume: self.volume,
             forces: with_first(pull),
-            energy: self.volume * (mu * squares + 0.5 * lambda * trace * trace),
+            energy: self.volume * density,
+            barrier,
             undetermined: rotation.undetermined,
             inverted: f.determinant() <= 0.0,
         }
@@ -87,7 +101,12 @@ impl Warped {
         let [ha, hb] = [self.gradients[a], self.gradients[b]];
         // In this order of products, block (b, a) is the transpose of block (a, b) to the last bit.
         let column = |c: usize| (hb * ha[c]) * mu + (ha * hb[c]) * lambda;
-        DMat3::from_cols(column(0), column(1), column(2)) + DMat3::from_diagonal(DVec3::splat(mu * ha.dot(hb)))
+        let linear =
+            DMat3::from_cols(column(0), column(1), column(2)) + DMat3::from_diagonal(DVec3::splat(mu * ha.dot(hb)));
+        match &self.barrier {
+            Some(barrier) => linear + barrier.stiffness(ha, hb) * self.volume,
+            None => linear,
+        }
     }
 }
 
@@ -110,7 +129,8 @@ mod tests {
     fn force_is_minus_the_gradient_of_the_energy() {
         let element = Element::new(REST);
         let flipped = REST.map(|x| x * DVec3::new(1.3, 1.0, -0.4));
-        for at in [wobbled(0.01), wobbled(0.2), flipped] {
+        let squeezed = REST.map(|x| x * DVec3::new(1.3, 0.35, 0.1));
+        for at in [wobbled(0.01), wobbled(0.2), flipped, squeezed] {
             let warped = element.warped(at, LAME, DQuat::IDENTITY);
             assert!(!warped.undetermined);
             let scale = warped.forces.iter().map(|f| f.length()).fold(0.0, f64::max);

@@ -47,6 +47,11 @@ impl Material {
         Ok(())
     }
 
+    /// How fast strain travels along a bar, √(E/ρ), m/s.
+    pub fn speed_of_sound(&self) -> f64 {
+        (self.youngs_modulus / self.density).sqrt()
+    }
+
     /// Lamé's λ and μ, Pa: stress = 2 μ ε + λ tr(ε) I.
     pub fn lame(&self) -> [f64; 2] {
         let (e, nu) = (self.youngs_modulus, self.poisson_ratio);

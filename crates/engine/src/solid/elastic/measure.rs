@@ -14,6 +14,12 @@ impl ElasticBody {
         self.masses.iter().sum()
     }
 
+    /// About how far vertices are apart at rest, m: what is cut into six tetrahedra a cube has cubes so wide.
+    pub fn spacing(&self) -> f64 {
+        let volume: f64 = self.elements.iter().map(|element| element.volume).sum();
+        (6.0 * volume / self.elements.len() as f64).cbrt()
+    }
+
     /// Centre of mass, m.
     pub fn centre(&self) -> DVec3 {
         self.weighted(self.positions())

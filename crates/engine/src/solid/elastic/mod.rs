@@ -6,6 +6,7 @@
 //!
 //! What it does not do: strain hardening, plasticity, fracture, or a cure for the locking of linear tetrahedra at ν → ½ (docs/methods/elastic.md).
 
+mod barrier;
 mod body;
 mod element;
 mod error;

@@ -85,14 +85,14 @@ fn dominant(f: DMat3, preferred: DQuat) -> Rotation {
 }
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, by Jacobi's rotations.
-fn eigen(mut a: [[f64; 4]; 4]) -> ([f64; 4], [[f64; 4]; 4]) {
-    let mut vectors = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]];
-    const PAIRS: [[usize; 2]; 6] = [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]];
+pub(super) fn eigen<const N: usize>(mut a: [[f64; N]; N]) -> ([f64; N], [[f64; N]; N]) {
+    let mut vectors: [[f64; N]; N] = std::array::from_fn(|i| std::array::from_fn(|j| if i == j { 1.0 } else { 0.0 }));
+    let pairs = || (0..N).flat_map(|p| (p + 1..N).map(move |q| [p, q]));
     for _ in 0..20 {
-        if PAIRS.iter().all(|&[p, q]| a[p][q].abs() < 1e-18) {
+        if pairs().all(|[p, q]| a[p][q].abs() < 1e-18) {
             break;
         }
-        for [p, q] in PAIRS {
+        for [p, q] in pairs() {
             if a[p][q] == 0.0 {
                 continue;
             }

@@ -1,0 +1,115 @@
+//! Soft and heavy elastic bodies keep some volume, stay inside closed sides and out of obstacles, and leave the water what it is: down to
+//! E = ρ g h/20, of their own weight and of the water's, at the longest steps that a scene may ask for.
+
+use crate::support::elastic::body_of;
+use bathtub_engine::fluid::boundary::Wall;
+use bathtub_engine::geometry::SignedDistance;
+use bathtub_engine::world::World;
+use bathtub_scene::{LoadOptions, Scene, load};
+
+/// A scene of 12 cells a metre, one second long at most.
+fn scene(frames: usize, rest: &str) -> Scene {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("soft.toml");
+    let grid = format!("[grid]\ncells = [12, 12, 12]\nsize = 1.0\n[time]\nframes = {frames}\n");
+    std::fs::write(&path, grid + rest).unwrap();
+    load(&path, &LoadOptions::default()).unwrap()
+}
+
+fn body(shape: &str, height: f64, (density, modulus): (f64, f64)) -> String {
+    format!(
+        "[[elastic]]\nname = \"b\"\nshape = {{ {shape} }}\nposition = [0.0, {height}, 0.0]\ndensity = {density}\n\
+         youngs_modulus = {modulus}\npoisson_ratio = 0.4\n"
+    )
+}
+
+const POOL: &str = "[[liquid]]\nlevel = 0.5\n";
+const BOX: &str = "box = { size = [0.3, 0.3, 0.3] }";
+const BALL: &str = "sphere = { radius = 0.18 }";
+
+/// ρ g h/20 of a body of this height in half a metre of water, Pa.
+fn least(density: f64, height: f64) -> f64 {
+    9.81 * (density * height).max(1000.0 * 0.5) / 20.0
+}
+
+/// Run it: the deepest vertex outside, in cells, must stay below 0.1, the volume of the body above 0, and the water within `water` of its
+/// volume all the time and 1 % in the end.
+fn holds(what: &str, scene: &Scene, water: f64) {
+    let params = scene.params.clone();
+    let grid = params.grid;
+    let mut world = World::new(params.clone()).unwrap();
+    let whole = body_of(&world, 0).volume();
+    let (mut deepest, mut least, mut missing, mut last) = (f64::NEG_INFINITY, f64::MAX, 0.0_f64, 0.0);
+    while (world.state().frame as i64) < scene.file.time.frames {
+        let report = world.step().unwrap();
+        let state = world.state();
+        for x in &state.elastic[0].positions {
+            for a in 0..3 {
+                assert!(params.walls[a].iter().all(|wall| *wall == Wall::Closed), "every side is closed");
+                deepest = deepest.max(grid.origin[a] - x[a]).max(x[a] - grid.upper()[a]);
+            }
+            for obstacle in &params.obstacles {
+                let local = obstacle.motion.pose(state.time).invert(*x);
+                deepest = deepest.max(-SignedDistance::new(&obstacle.shape).at(local));
+            }
+        }
+        least = least.min(body_of(&world, 0).volume() / whole);
+        if params.fluid.rho() > 100.0 {
+            last = 1.0 - report.fluid.volume * params.fluid.rho() / report.fluid.mass;
+            missing = missing.max(last.abs());
+        }
+    }
+    let deepest = deepest / grid.dx;
+    println!("{what}: deepest {deepest:.3} dx, least volume {least:.3}, water {missing:.4}, in the end {last:.4}");
+    assert!(deepest < 0.1, "{what}: {deepest} dx outside");
+    assert!(least > 0.0, "{what}: volume {least}");
+    assert!(missing < water && last.abs() < 0.01, "{what}: {missing} of the water is missing, in the end {last}");
+}
+
+#[test]
+fn a_soft_and_heavy_box_lands_on_the_floor() {
+    let modulus = least(3000.0, 0.3);
+    for (what, modulus) in [("1e4 Pa", 1e4), ("the least modulus", modulus)] {
+        holds(what, &scene(20, &(POOL.to_owned() + &body(BOX, 0.4, (3000.0, modulus)))), 0.01);
+    }
+}
+
+#[test]
+fn balls_heavy_as_iron_and_light_as_cork() {
+    let heavy = body(BALL, 0.4, (8000.0, least(8000.0, 0.36)));
+    holds("8000 kg/m³", &scene(16, &(POOL.to_owned() + &heavy)), 0.01);
+    let light = body(BALL, 0.22, (100.0, least(100.0, 0.36)));
+    holds("100 kg/m³", &scene(16, &(POOL.to_owned() + &light)), 0.01);
+}
+
+#[test]
+fn a_soft_box_falls_through_smoke() {
+    holds("smoke", &scene(24, &body(BOX, 0.5, (3000.0, least(3000.0, 0.3)))), 0.01);
+}
+
+#[test]
+fn a_soft_box_lands_on_a_slope_and_under_a_press() {
+    let slope = "[[obstacle]]\nname = \"ramp\"\nshape = { box = { size = [0.8, 0.1, 0.8] } }\nposition = [0.0, 0.25, 0.0]\n\
+                 rotation = { axis = [0.0, 0.0, 1.0], degrees = 25 }\n";
+    let modulus = least(3000.0, 0.3);
+    holds("slope", &scene(20, &format!("{POOL}{}{slope}", body(BOX, 0.55, (3000.0, modulus)))), 0.01);
+    let press = "[[obstacle]]\nname = \"press\"\nshape = { box = { size = [0.5, 0.1, 0.5] } }\n\
+                 keyframes = [{ time = 0.0, position = [0.0, 0.5, 0.0] }, { time = 0.6, position = [0.0, 0.18, 0.0] }]\n";
+    holds("press", &scene(20, &format!("{POOL}{}{press}", body(BOX, 0.16, (1500.0, 1e4)))), 0.01);
+}
+
+/// What stops vertices depends on the state alone.
+#[test]
+fn an_impact_continued_from_a_saved_state_has_the_same_bits() {
+    let text = POOL.to_owned() + &body(BOX, 0.25, (3000.0, least(3000.0, 0.3)));
+    let params = scene(20, &text).params;
+    let mut first = World::new(params.clone()).unwrap();
+    (0..8).for_each(|_| _ = first.step().unwrap());
+    let mut second = World::new(params).unwrap();
+    second.restore(first.state().clone());
+    for _ in 0..4 {
+        first.step().unwrap();
+        second.step().unwrap();
+    }
+    assert!(first.state() == second.state());
+}
