@@ -158,7 +158,12 @@ fn water_that_comes_into_a_full_domain() {
     let place = Place::new();
     place.write("s.toml", full.replace("level = 1.2", "level = 1.1") + &spring.replace("1e-2", "1"));
     let answer = place.bathtub(&["run", "s.toml", "--no-preview"]);
-    assert!(answer.stderr.contains("once full, it takes no more"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("once full, it takes no more and the run ends"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("incompatible motion: source 0 pushes 1.000e0 m³/s"), "{}", answer.stderr);
+    assert_eq!(answer.code, Some(6));
+    let allowed = ["run", "s.toml", "--no-preview", "--overwrite", "--set", "pressure.allow_incompatible=true"];
+    let answer = place.bathtub(&allowed);
+    assert!(answer.stderr.contains("once full, it takes no more\n"), "{}", answer.stderr);
     answer.succeeds();
     let last = last_line(&place, "out/s");
     let volume = last["fluid"]["volume"].as_f64().unwrap();

@@ -26,6 +26,7 @@ mod heave;
 mod hydrostatics;
 mod leaks;
 mod redistance;
+mod report_energy;
 mod rigid_coupling;
 mod slip;
 mod sloshing;

@@ -242,6 +242,7 @@ fn pressure(file: &SceneFile) -> PressureParams {
             budget_seconds: pressure.budget_ms.map(|ms| 1e-3 * ms),
         },
         strict: pressure.strict,
+        allow_incompatible: pressure.allow_incompatible,
     }
 }
 

@@ -4,5 +4,6 @@ pub mod contact;
 pub mod elastic;
 mod folds;
 pub mod immersed;
+pub mod incompatible;
 pub mod rigid;
 mod vertices;

@@ -277,7 +277,7 @@ impl RigidCoupling {
 }
 
 /// Whether fluid can pass through any face of a cell.
-fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
+pub(super) fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     let at = unravel(grid.dims, cell);
     Axis::ALL.into_iter().any(|axis| {
         let mut above = at;
