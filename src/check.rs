@@ -29,7 +29,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!("{}: a valid scene", scene.name));
     say(&format!("  grid       {nx} x {ny} x {nz} = {} cells of {:.6} m", grid.cells(), grid.dx));
     say(&format!("  domain     {:.4} x {:.4} x {:.4} m from {:.4?} m", size.x, size.y, size.z, grid.origin.to_array()));
-    say(&format!("  memory     about {}{}", scene.memory.text(), available.unwrap_or_default()));
+    let (memory, undrawn) = (scene.memory.text(), scene.memory.undrawn_text());
+    say(&format!("  memory     about {memory}{} ({undrawn} without pictures)", available.unwrap_or_default()));
     say(&format!(
         "  frames     {} at {} per second = {:.3} s",
         scene.frames(),

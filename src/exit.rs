@@ -22,7 +22,7 @@ pub enum Exit {
     Geometry = 4,
     /// A file cannot be read or written.
     Io = 5,
-    /// The simulation broke down: it diverged, the time step collapsed, or a solve failed in strict mode.
+    /// The simulation broke down: it diverged, the time step collapsed, a solve failed in strict mode, or fluid had nowhere to go.
     Numerical = 6,
     /// The machine does not have what the scene asks for.
     Resource = 7,

@@ -5,6 +5,7 @@
 mod breakdown;
 mod domain;
 mod elastic;
+mod incompatible;
 mod mesh_files;
 mod pages;
 mod reproduce;

@@ -29,6 +29,7 @@ mod hydrostatics;
 mod joints;
 mod leaks;
 mod redistance;
+mod report_energy;
 mod rigid_coupling;
 mod slip;
 mod sloshing;

@@ -39,6 +39,7 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
             answering: Answering::Strong,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },
             strict: true,
+            allow_incompatible: false,
         },
         time: TimeParams { fps: 1.0, cfl: 1.0, max_dt: f64::INFINITY, min_dt: 1e-12 },
     }

@@ -18,8 +18,12 @@ use std::time::Instant;
 pub struct StepReport {
     /// Steps done, this one included.
     pub step: u64,
-    /// Time after the step, s.
+    /// Time after the step, s: to this belong positions, volumes and bubbles.
     pub t: f64,
+    /// t + dt/2, s: to this belong velocities, momenta and energies. The velocity after a step is what moves everything in the next
+    /// one, so that it is the mean over that, and in the middle of it with steps as long as this one.
+    #[serde(default)]
+    pub t_velocity: f64,
     /// Length of the step, s.
     pub dt: f64,
     /// Frames completed after the step.
@@ -72,11 +76,12 @@ pub struct FluidReport {
     pub volume: f64,
     /// kg; of a liquid, of all its particles.
     pub mass: f64,
-    /// kg m/s.
+    /// kg m/s, at `t_velocity`.
     pub momentum: DVec3,
-    /// J.
+    /// J, at `t_velocity`.
     pub kinetic: f64,
-    /// J relative to the domain's lowest corner; of smoke, its buoyancy's.
+    /// J relative to the domain's lowest corner; of smoke, its buoyancy's. At `t_velocity`, where the flow has taken the fluid by then:
+    /// weight alone changes nothing of the sum with `kinetic`.
     pub potential: f64,
     /// ∫ smoke density dV.
     pub smoke: f64,
@@ -99,9 +104,9 @@ pub struct BodyReport {
     pub position: DVec3,
     /// x, y, z, w; of an elastic body the turn that comes nearest to what it did.
     pub rotation: DQuat,
-    /// m/s.
+    /// m/s, at `t_velocity`: with it goes position + velocity · dt/2.
     pub velocity: DVec3,
-    /// rad/s.
+    /// rad/s, at `t_velocity`.
     pub angular_velocity: DVec3,
     /// Impulse from the fluid in this step, N s.
     pub impulse: DVec3,
@@ -113,10 +118,10 @@ pub struct BodyReport {
     pub lift: Option<[DVec3; 2]>,
     /// m³.
     pub volume: f64,
-    /// Of an elastic body, J.
+    /// Of an elastic body, J: that with which it came to where it is at `t`. The implicit step balances it with `elastic`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinetic: Option<f64>,
-    /// Energy of deformation of an elastic body, J.
+    /// Energy of deformation of an elastic body at `t`, J.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic: Option<f64>,
 }
@@ -193,7 +198,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
     let Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms } = coupled;
-    let (fluid, rho) = (fluid_totals(world), params.fluid.rho());
+    let (fluid, rho) = (fluid_totals(world, dt), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),
         incompatible_flux: region.incompatible * grid.dx.powi(2),
@@ -201,6 +206,7 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
     StepReport {
         step: state.step,
         t: state.time,
+        t_velocity: state.time + 0.5 * dt,
         dt,
         frame: state.frame,
         cfl: max_speed * dt / grid.dx,
@@ -261,18 +267,22 @@ fn bubbles_report(grid: &Grid, bubbles: &[Bubble], flux: &[f64]) -> Option<Bubbl
 /// Particles added up by one task.
 const CHUNK: usize = 4096;
 
-/// Mass, momentum, energies of the fluid.
-fn fluid_totals(world: &World) -> FluidReport {
+/// Mass, momentum, energies of the fluid after a step of `dt`, s.
+///
+/// What a velocity v moves from x goes to x + Δt v in the next step, so that v belongs to the time between, and so does its energy. There the
+/// potential energy is taken as well, m g·(x + ½ Δt v). In free fall the sum is then constant: ½ |v + Δt g|² − ½ |v|² is what
+/// g·½ Δt (v + v + Δt g) takes off. (Taken at x it would seem to gain ½ |Δt g|² a step.)
+fn fluid_totals(world: &World, dt: f64) -> FluidReport {
     match (&world.params().fluid, &world.state().fluid) {
-        (FluidParams::Smoke(params), FluidState::Smoke(smoke)) => smoke_totals(world, params, smoke),
-        (FluidParams::Water(params), FluidState::Water(water)) => water_totals(world, params, water),
+        (FluidParams::Smoke(params), FluidState::Smoke(smoke)) => smoke_totals(world, params, smoke, dt),
+        (FluidParams::Water(params), FluidState::Water(water)) => water_totals(world, params, water, dt),
         _ => unreachable!("a fluid and its state are of the same kind"),
     }
 }
 
 /// Of the particles. The volume is what the liquid fills: cells amid liquid count as full, those at its surface and
 /// beyond by their particles.
-fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> FluidReport {
+fn water_totals(world: &World, params: &WaterParams, water: &WaterState, dt: f64) -> FluidReport {
     let (grid, particles) = (&world.params().grid, &water.particles);
     let each = params.particle_volume(grid);
     let mass = params.rho * each;
@@ -281,7 +291,8 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
         .map(|(position, velocity)| {
             let mut sum = [0.0; 5];
             for (x, v) in position.iter().zip(velocity) {
-                let terms = [v.x, v.y, v.z, 0.5 * v.length_squared(), -params.gravity.dot(*x - grid.origin)];
+                let height = -params.gravity.dot(*x + 0.5 * dt * *v - grid.origin);
+                let terms = [v.x, v.y, v.z, 0.5 * v.length_squared(), height];
                 sum.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
             }
             sum
@@ -307,7 +318,7 @@ fn water_totals(world: &World, params: &WaterParams, water: &WaterState) -> Flui
 /// Of kinetic energy it carries the mass that the pressure moves there: the open part of the face, times the dual cell; of a face that a free
 /// body takes along, half a cell for each side that is wet. The projection does not increase that (row A14), so that it has to be the
 /// energy of the ledger (row K4).
-fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> FluidReport {
+fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState, dt: f64) -> FluidReport {
     let (grid, velocity, boundary) = (&world.params().grid, &world.state().velocity, world.boundary());
     let (rho, cell, volume) = (params.rho, grid.dx.powi(3), &boundary.volume);
     let [nx, ny, _] = grid.dims;
@@ -350,13 +361,15 @@ fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState) -> Flui
     }
 
     let open = sum_rows(grid.dims, |j, k| volume.data[row_of(j, k)].iter().sum::<f64>()) * cell;
+    let place = |at: [usize; 3]| grid.cell_centre(at) + 0.5 * dt * velocity.at_centre(at) - grid.origin;
+    let height = |at: [usize; 3]| -params.gravity.dot(place(at));
     let [content, lift] = sum_rows(grid.dims, |j, k| {
         let mut sum = Pair::default();
         for (i, c) in row_of(j, k).enumerate() {
             let (s, t, v) = (smoke.density.data[c], smoke.temperature.data[c], volume.data[c]);
-            let height = -params.gravity.dot(grid.cell_centre([i, j, k]) - grid.origin);
             let excess = params.weight * s - params.expansion * t;
-            sum = Pair([sum.0[0] + s * v, sum.0[1] + excess * height * v]);
+            let lift = if excess == 0.0 { 0.0 } else { excess * height([i, j, k]) };
+            sum = Pair([sum.0[0] + s * v, sum.0[1] + lift * v]);
         }
         sum
     })

@@ -16,7 +16,7 @@ use crate::vdb::{self, Header, Values, VdbError, Volume};
 use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::water::Particles;
 use bathtub_engine::geometry::TriMesh;
-use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, redistance};
+use bathtub_engine::grid::{CellField, FaceField, Grid, redistance};
 use bathtub_engine::world::World;
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -195,12 +195,7 @@ impl Frame {
 fn centred(grid: &Grid, faces: &FaceField) -> CellField<[f32; 3]> {
     let mut cells = CellField::new(grid, [0.0; 3]);
     for (index, value) in cells.data.iter_mut().enumerate() {
-        let low = grid.cell_at(index);
-        for axis in Axis::ALL {
-            let mut high = low;
-            high[axis.index()] += 1;
-            value[axis.index()] = (0.5 * (faces[(axis, low)] + faces[(axis, high)])) as f32;
-        }
+        *value = faces.at_centre(grid.cell_at(index)).as_vec3().to_array();
     }
     cells
 }

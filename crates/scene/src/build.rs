@@ -175,7 +175,7 @@ fn check_memory(
     Err(document.error_at(ErrorKind::Resource, key, message))
 }
 
-fn grid(file: &SceneFile) -> Grid {
+pub(crate) fn grid(file: &SceneFile) -> Grid {
     let dims = file.grid.cells.map(|n| n as usize);
     let longest = file.grid.cells.map(|n| n as f64).into_iter().fold(0.0, f64::max);
     let dx = file.grid.dx.unwrap_or_else(|| file.grid.size.unwrap_or_default() / longest);
@@ -242,6 +242,7 @@ fn pressure(file: &SceneFile) -> PressureParams {
             budget_seconds: pressure.budget_ms.map(|ms| 1e-3 * ms),
         },
         strict: pressure.strict,
+        allow_incompatible: pressure.allow_incompatible,
     }
 }
 

@@ -1,31 +1,44 @@
 //! How much memory a run needs, told before any of it is allocated.
 
-use crate::file::{SceneFile, TransferName};
+use crate::file::{ObstacleEntry, SceneFile, TransferName};
 use bathtub_engine::solid::elastic::Elastic;
+use bathtub_output::render::smoke_bytes;
 use std::fs::read_to_string;
 
-/// Bytes per cell at the peak of a run that writes and draws everything: fields, workspace, pressure hierarchy. Measured
-/// on 96³ and 128³ cells: within 10 % for every combination of the parts below.
-const BYTES_PER_CELL: f64 = 350.0;
+/// Bytes per cell of smoke at the peak of a step: fields, workspace, pressure hierarchy, and what is written of them. Measured, like all
+/// that follows, as the peak of runs of the scenes in `scenes/` and of plain ones of 32³ to 128³ and 128² to 400² cells: see `Memory`.
+const BYTES_PER_CELL: f64 = 355.0;
+
+/// The same of water, without its particles.
+const BYTES_PER_CELL_OF_WATER: f64 = 500.0;
 
 /// More per cell where there are solids: cut cells and distances.
-const BYTES_PER_CELL_OF_SOLIDS: f64 = 30.0;
+const BYTES_PER_CELL_OF_SOLIDS: f64 = 15.0;
+
+/// More per cell where they move: the old boundary beside the new one, and gaps that arrays made anew in every step leave in the heap.
+const BYTES_PER_CELL_OF_MOTION: f64 = 150.0;
+
+/// The same where fluid and bodies answer each other in water.
+const BYTES_PER_CELL_OF_MOTION_IN_WATER: f64 = 200.0;
 
 /// More per cell with vorticity confinement: the vorticity.
 const BYTES_PER_CELL_OF_CONFINEMENT: f64 = 40.0;
 
+/// Cells of a flat scene count this often: they have two faces along the flat axis, and coarse levels a quarter of them, not an eighth.
+const FLAT: f64 = 1.35;
+
+/// And this often for what moves: small arrays leave more gaps.
+const FLAT_MOTION: f64 = 2.3;
+
 /// Bytes of a loaded triangle: its share of vertices, indices and the search tree, and the clipped polygons it leaves.
 const BYTES_PER_TRIANGLE: f64 = 400.0;
 
-/// Bytes per cell of water at the peak, without its particles. Measured, like those of its particles, on 64³ to 112³ cells
-/// filled to a tenth and to six tenths.
-const BYTES_PER_CELL_OF_WATER: f64 = 460.0;
-
-/// Bytes of a particle: two states, its place after a move, its order, and the state as it goes into a checkpoint.
-const BYTES_PER_PARTICLE: f64 = 415.0;
+/// Bytes of a particle: two states, its place after a move, its order, the state as it goes into a checkpoint, and the lattice for the mesh
+/// of the surface.
+const BYTES_PER_PARTICLE: f64 = 430.0;
 
 /// The same where particles carry no velocity gradients.
-const BYTES_PER_PLAIN_PARTICLE: f64 = 210.0;
+const BYTES_PER_PLAIN_PARTICLE: f64 = 225.0;
 
 /// Bytes of a tetrahedron: its shape functions, its share of vertices, stiffness and mass. Measured, like those of the factor, on
 /// cubes of 29,000 and 94,000 tetrahedra.
@@ -34,8 +47,17 @@ const BYTES_PER_TETRAHEDRON: f64 = 1450.0;
 /// Bytes of the factor of n vertices' stiffness over n^(4/3), the growth of nested dissection.
 const BYTES_PER_FACTOR: f64 = 1540.0;
 
-/// Code, buffers and threads.
-const FIXED_BYTES: f64 = 20e6;
+/// Code, buffers and threads: of smoke, and of water.
+const FIXED_BYTES: [f64; 2] = [15e6, 30e6];
+
+/// A picture and the animation: of smoke, and of water, with the search tree of its surface.
+const PICTURE_BYTES: [f64; 2] = [5e6, 10e6];
+
+/// Bytes per cell of smoke that a step has given back when the picture is drawn, and not all of the domain is smoke.
+const BYTES_PER_CELL_BETWEEN: f64 = 70.0;
+
+/// Smoke in more cells is drawn as it is; their number may be more than any integer.
+const MOST_REFINED: f64 = 24e6;
 
 /// What a scene holds besides cells; floating-point numbers because it may be more than any integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,23 +81,40 @@ impl Contents {
     }
 }
 
-/// An estimate, good to about 20 %.
+/// An estimate of the peak of a run that writes and draws everything, good to 20 %.
+///
+/// A step, a checkpoint and a frame have their peaks at different times; `cells` times bytes holds the largest of them. The picture of smoke
+/// comes on top: it needs the density as fine as the pixels, while what the step took is free again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// What there is besides cells.
     pub contents: Contents,
     /// Bytes at the peak.
     pub bytes: f64,
+    /// The same without pictures.
+    pub undrawn: f64,
 }
 
 impl Memory {
     /// For a scene with these contents.
     pub fn estimate(file: &SceneFile, contents: Contents) -> Self {
         let cells: f64 = file.grid.cells.iter().map(|&n| n as f64).product();
+        let is_flat = file.grid.cells.contains(&1);
         let is_water = file.water.is_some() || !file.liquid.is_empty();
+        let answers = !file.body.is_empty() || !file.elastic.is_empty();
         let mut per_cell = if is_water { BYTES_PER_CELL_OF_WATER } else { BYTES_PER_CELL };
-        if !file.obstacle.is_empty() || !file.body.is_empty() || !file.elastic.is_empty() {
+        if !file.obstacle.is_empty() || answers {
             per_cell += BYTES_PER_CELL_OF_SOLIDS;
+        }
+        let moves = |obstacle: &ObstacleEntry| {
+            let is_pushed = obstacle.velocity.is_some_and(|velocity| velocity != [0.0; 3]);
+            is_pushed
+                || obstacle.spin.as_ref().is_some_and(|spin| spin.degrees_per_second != 0.0)
+                || !obstacle.keyframes.is_empty()
+        };
+        if answers || file.obstacle.iter().any(moves) {
+            let motion = if is_water { BYTES_PER_CELL_OF_MOTION_IN_WATER } else { BYTES_PER_CELL_OF_MOTION };
+            per_cell += if is_flat { FLAT_MOTION / FLAT * motion } else { motion };
         }
         if file.smoke.as_ref().is_some_and(|smoke| smoke.confinement > 0.0) {
             per_cell += BYTES_PER_CELL_OF_CONFINEMENT;
@@ -83,14 +122,28 @@ impl Memory {
         let carries_gradients = file.water.as_ref().is_none_or(|water| water.transfer == TransferName::Apic);
         let per_particle = if carries_gradients { BYTES_PER_PARTICLE } else { BYTES_PER_PLAIN_PARTICLE };
         let Contents { triangles, elastic, particles } = contents;
-        let bytes =
-            FIXED_BYTES + cells * per_cell + triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle;
-        Self { contents, bytes }
+        let others = triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle;
+        let counted = if is_flat { FLAT * cells } else { cells };
+        let step = FIXED_BYTES[usize::from(is_water)] + counted * per_cell + others;
+        let drawn = if is_water {
+            step
+        } else {
+            let is_known = file.grid.dx.or(file.grid.size).is_some() && cells < MOST_REFINED;
+            let grid = is_known.then(|| crate::build::grid(file));
+            let density = grid.map_or(8.0 * cells, |grid| smoke_bytes(&grid, &file.render));
+            step + density - BYTES_PER_CELL_BETWEEN * counted
+        };
+        Self { contents, bytes: step.max(drawn + PICTURE_BYTES[usize::from(is_water)]), undrawn: step }
     }
 
     /// The bytes in words.
     pub fn text(&self) -> String {
         size_text(self.bytes)
+    }
+
+    /// Those without pictures in words.
+    pub fn undrawn_text(&self) -> String {
+        size_text(self.undrawn)
     }
 }
 

@@ -303,7 +303,8 @@ fn check_filling(
     }
     if closed && brought > air {
         warnings.push(format!(
-            "about {brought:.3e} m³ of water come into a closed domain with {air:.3e} m³ of air: once full, it takes no more"
+            "about {brought:.3e} m³ of water come into a closed domain with {air:.3e} m³ of air: once full, it takes no more{}",
+            if file.pressure.allow_incompatible { "" } else { " and the run ends" }
         ));
     }
     if wet <= 0.0 && flows.is_empty() {

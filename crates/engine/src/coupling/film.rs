@@ -56,18 +56,25 @@ const ROUND_OFF: f64 = 1e-12;
 /// but what flows in a film has no velocity that outlasts a step: it would hold the body like glue.
 const FILM: f64 = 0.25;
 
-/// Whether fluid can pass through any face of a cell.
+/// Whether fluid can pass through a face of a cell that is more open than `least`.
+pub(super) fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize, least: f64) -> bool {
+    let at = grid.cell_at(cell);
+    Axis::ALL.into_iter().any(|axis| {
+        let mut above = at;
+        above[axis.index()] += 1;
+        [at, above].into_iter().any(|face| boundary.free[(axis, face)] && boundary.open[(axis, face)] > least)
+    })
+}
+
+/// Whether fluid passes a cell at all, other than as a film.
 fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     let at = grid.cell_at(cell);
-    let faces =
-        |axis: Axis| [0, 1].map(|n| (axis, std::array::from_fn(|a| at[a] + if a == axis.index() { n } else { 0 })));
-    let is_side = |axis: Axis, side: usize| {
-        let end = if side == 0 { 0 } else { grid.dims[axis.index()] - 1 };
-        at[axis.index()] == end && boundary.walls[axis.index()][side] == Wall::Closed && !grid.is_flat(axis)
-    };
-    let is_beside_wall = Axis::ALL.into_iter().any(|axis| is_side(axis, 0) || is_side(axis, 1));
-    let least = if is_beside_wall { FILM } else { 0.0 };
-    Axis::ALL.into_iter().flat_map(faces).any(|face| boundary.free[face] && boundary.open[face] > least)
+    let is_beside_wall = Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).any(|axis| {
+        let a = axis.index();
+        let is_closed = |side: usize| boundary.walls[a][side] == Wall::Closed;
+        at[a] == 0 && is_closed(0) || at[a] == grid.dims[a] - 1 && is_closed(1)
+    });
+    has_free_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
 }
 
 impl Surface {

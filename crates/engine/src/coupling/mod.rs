@@ -5,6 +5,7 @@ pub mod elastic;
 mod film;
 mod folds;
 pub mod immersed;
+pub mod incompatible;
 pub mod rigid;
 pub mod stop;
 mod vertices;

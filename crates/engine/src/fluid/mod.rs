@@ -99,6 +99,14 @@ impl FluidParams {
         }
     }
 
+    /// Volume that a particle stands for, m³, if there are particles.
+    pub fn particle_volume(&self, grid: &Grid) -> Option<f64> {
+        match self {
+            Self::Smoke(_) => None,
+            Self::Water(water) => Some(water.particle_volume(grid)),
+        }
+    }
+
     /// Number of sources.
     pub fn sources(&self) -> usize {
         match self {
@@ -212,8 +220,8 @@ impl Fluid {
         }
     }
 
-    /// Volume that sources push into cells, in units of dx², m/s.
-    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+    /// Volume that sources push into cells, in units of dx², m/s, with the number of the source.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64, usize)> {
         match self {
             Self::Smoke(_) => Vec::new(),
             Self::Water(fluid) => fluid.pushed(step),

@@ -18,7 +18,8 @@ use crate::grid::parallel::for_each_row;
 use crate::grid::sample::max;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides};
 use crate::solve::{
-    Bodies, ClosedRegion, Pocket, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams,
+    Bodies, ClosedRegion, Pocket, PressureSolve, PressureSolver, Regions, SolidTerms, SolveError, SolveInfo,
+    SolveParams,
 };
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -245,6 +246,16 @@ impl Projection {
         self.fill_pockets(p);
         subtract_pressure(boundary, liquid, p, velocity);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })
+    }
+
+    /// The regions of the last solve; of a pocket of air, its first cell.
+    pub fn regions(&self) -> &Regions {
+        self.solve.regions()
+    }
+
+    /// Cells of the pockets of air that were unknowns of the last solve.
+    pub fn pockets(&self) -> &[Vec<u32>] {
+        &self.pockets
     }
 
     /// Largest |D u − pushed| in a cell of the system, m/s; `pushed` as in [`project`](Self::project).

@@ -1,6 +1,7 @@
 //! Fields: plain arrays with the shape of the grid's cells, faces or nodes.
 
 use super::{Axis, Grid};
+use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut};
 
@@ -63,6 +64,18 @@ impl<T: Copy> FaceField<T> {
     pub fn face(&self, axis: Axis, [i, j, k]: [usize; 3]) -> usize {
         let [nx, ny, _] = self.face_dims(axis);
         i + nx * (j + ny * k)
+    }
+}
+
+impl FaceField {
+    /// At the centre of a cell: the means of its faces.
+    pub fn at_centre(&self, cell: [usize; 3]) -> DVec3 {
+        let along = |axis: Axis| {
+            let mut upper = cell;
+            upper[axis.index()] += 1;
+            0.5 * (self[(axis, cell)] + self[(axis, upper)])
+        };
+        DVec3::from(Axis::ALL.map(along))
     }
 }
 

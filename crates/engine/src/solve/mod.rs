@@ -30,7 +30,7 @@ pub use patches::Patches;
 pub use pockets::Pocket;
 pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
-pub use regions::{ClosedRegion, Regions};
+pub use regions::{ClosedRegion, LEAST_CHAMBER, Regions};
 pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
 pub use written::SparseMatrix;
 pub use yielding::{ElasticStep, Push, Yielding};

@@ -430,6 +430,11 @@ impl PressureSolve {
         self.regions.closed()
     }
 
+    /// Regions of the last [`build`](Self::build).
+    pub fn regions(&self) -> &Regions {
+        &self.regions
+    }
+
     /// Bytes held: coefficients and vectors.
     pub fn bytes(&self) -> usize {
         self.laplacian.bytes()

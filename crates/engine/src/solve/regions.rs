@@ -163,11 +163,40 @@ impl Regions {
         self.holds_bodies = held;
     }
 
-    /// The closed region that an unknown belongs to, if it is one.
-    fn region_of(&self, cell: usize) -> Option<usize> {
+    /// The closed region that a cell belongs to, if it is an unknown of one.
+    pub fn region_of(&self, cell: usize) -> Option<usize> {
         let of_pocket = self.nodes.iter().find(|(node, _)| *node == cell).map(|(_, region)| *region);
-        let region = of_pocket.unwrap_or_else(|| self.region[self.run_of(cell) as usize]);
-        (region != OPEN).then_some(region as usize)
+        let of_run = || {
+            let run = self.run_of(cell) as usize;
+            // Between runs there are no unknowns.
+            self.runs.get(run).filter(|run| run.start <= cell).map(|_| self.region[run])
+        };
+        of_pocket.or_else(of_run).filter(|region| *region != OPEN).map(|region| region as usize)
+    }
+
+    /// Sum of `v` over the cells of each closed region, pockets apart.
+    pub fn totals(&self, v: &[f64]) -> Vec<f64> {
+        let mut totals = vec![0.0; self.closed.len()];
+        for (run, region) in self.runs.iter().zip(&self.region).filter(|(_, region)| **region != OPEN) {
+            totals[*region as usize] += sum(&v[run.start..run.end]);
+        }
+        totals
+    }
+
+    /// Whether bodies tie closed regions together.
+    pub fn are_tied(&self) -> bool {
+        self.undetermined.is_some()
+    }
+
+    /// What is left of `sums` over the closed regions once bodies that tie them together have given way.
+    pub fn unbalanced(&self, sums: &[f64]) -> Vec<f64> {
+        let Some(vectors) = &self.undetermined else { return sums.to_vec() };
+        let mut left = vec![0.0; sums.len()];
+        for vector in vectors {
+            let part: f64 = vector.iter().zip(sums).map(|(y, sum)| y * sum).sum();
+            left.iter_mut().zip(vector).zip(&self.unknowns).for_each(|((left, y), n)| *left += part * y * *n as f64);
+        }
+        left
     }
 
     /// The closed regions, in storage order of their first cells.
@@ -344,7 +373,7 @@ impl Regions {
 const TIED: f64 = 1e-3;
 
 /// A closed region of fewer cells is a crevice that the grid does not resolve: it must not hold a body fast.
-const LEAST_CHAMBER: usize = 64;
+pub const LEAST_CHAMBER: usize = 64;
 
 /// Constants y on the regions with Σ_k y_k `sums`_k = 0, orthonormal when every region counts with its `cells`.
 fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {

@@ -1,5 +1,6 @@
 //! Why a world is refused, and why a step could not be completed.
 
+use crate::coupling::incompatible::Incompatible;
 use crate::solid::elastic::ElasticError;
 use crate::solid::rigid::RigidError;
 use crate::solve::SolveError;
@@ -14,6 +15,20 @@ pub enum StepError {
         step: u64,
         /// What the solver said.
         source: SolveError,
+    },
+    /// Fluid is pushed into a closed region where nothing can take it.
+    #[error(
+        "step {step}: incompatible motion: {} {} {:.3e} m³/s {} a closed region of {:.3e} m³ at [{:.3}, {:.3}, {:.3}] m; \
+         give it room or an opening, or set pressure.allow_incompatible = true",
+        found.cause, if found.flux > 0.0 { "pushes" } else { "draws" }, found.flux.abs(),
+        if found.flux > 0.0 { "into" } else { "out of" }, found.volume,
+        found.position.x, found.position.y, found.position.z
+    )]
+    Incompatible {
+        /// Step number.
+        step: u64,
+        /// Where, how much, and what pushes.
+        found: Incompatible,
     },
     /// The bodies could not be moved.
     #[error("step {step}: {source}")]

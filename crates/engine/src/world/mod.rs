@@ -7,6 +7,7 @@ use crate::coupling::Medium;
 use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
+use crate::coupling::incompatible::Pushing;
 use crate::coupling::rigid::RigidCoupling;
 use crate::coupling::stop;
 use crate::fluid::boundary::Boundary;
@@ -201,10 +202,7 @@ impl World {
 
     /// Volume that a particle stands for, m³; zero without particles.
     pub fn particle_volume(&self) -> f64 {
-        match &self.params.fluid {
-            FluidParams::Smoke(_) => 0.0,
-            FluidParams::Water(water) => water.particle_volume(&self.params.grid),
-        }
+        self.params.fluid.particle_volume(&self.params.grid).unwrap_or(0.0)
     }
 
     /// Share of each cell that particles fill after the last step, if there are particles.
@@ -399,7 +397,7 @@ impl World {
 
     /// The pressure that keeps every cell's volume, found together with what it does to the bodies: u*, v* → u, v.
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
-        let PressureParams { params, strict, .. } = self.params.pressure;
+        let PressureParams { params, strict, allow_incompatible, .. } = self.params.pressure;
         let number = self.state.step + 1;
         let Self { state, next, rigids, elastics, immersed, boundary, projection, fluid, .. } = self;
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
@@ -430,7 +428,8 @@ impl World {
         let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
         projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
 
-        let sources = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
+        let by_source = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
+        let sources: Vec<(usize, f64)> = by_source.iter().map(|&(cell, push, _)| (cell, push)).collect();
         let softly = |elastics: &[(String, ElasticBody)]| -> Vec<(usize, f64)> {
             soft.iter().zip(elastics).flat_map(|(coupling, (_, body))| coupling.pushed(body)).collect()
         };
@@ -446,6 +445,13 @@ impl World {
             let SolveInfo { iterations, residual, .. } = projected.info;
             let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
             return Err(StepError::Pressure { step: number, source });
+        }
+        if !allow_incompatible {
+            let liquid = next.fluid.water().zip(self.params.fluid.particle_volume(grid));
+            let pushing = Pushing { grid, boundary, immersed, sources: &by_source, liquid, dt };
+            if let Some(found) = pushing.find(projection) {
+                return Err(StepError::Incompatible { step: number, found });
+            }
         }
         let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
         next.fluid_force.fill([DVec3::ZERO; 2]);
@@ -484,7 +490,8 @@ impl World {
             body.lift = (push.lift != [DVec3::ZERO; 2]).then_some(push.lift);
         }
         let elastic = bodies[self.params.obstacles.len() + rigids.len()..].iter_mut();
-        for ((report, (impulses, coupling)), (_, body)) in elastic.zip(impulses.iter().zip(&soft)).zip(elastics) {
+        let answered = impulses.iter().zip(&soft).zip(&state.elastic);
+        for ((report, (_, body)), ((impulses, coupling), before)) in elastic.zip(elastics).zip(answered) {
             let centre = report.pose.position;
             let total = |impulses: &[f64]| {
                 let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
@@ -493,7 +500,9 @@ impl World {
             [report.impulse, report.torque_impulse] = total(impulses);
             report.lift = Some(total(&coupling.lift)).filter(|lift| *lift != [DVec3::ZERO; 2]);
             report.pose.rotation = body.rotation();
-            report.energy = Some([body.kinetic_energy(), body.elastic_energy()]);
+            // Backward Euler balances the energy of deformation at a place with that of the velocity that led there.
+            let moved = body.masses().iter().zip(&before.velocities).map(|(mass, v)| mass * v.length_squared());
+            report.energy = Some([0.5 * moved.sum::<f64>(), body.elastic_energy()]);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })

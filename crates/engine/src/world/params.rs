@@ -73,6 +73,8 @@ pub struct PressureParams {
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
     pub strict: bool,
+    /// Whether fluid that is pushed into a closed region where nothing can take it vanishes, instead of ending the run.
+    pub allow_incompatible: bool,
 }
 
 /// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].

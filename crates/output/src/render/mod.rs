@@ -47,6 +47,11 @@ pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
     }
 }
 
+/// About how many bytes drawing smoke takes, that of the frame apart: what it needs at full resolution of the picture.
+pub fn smoke_bytes(grid: &Grid, settings: &RenderSettings) -> f64 {
+    if Axis::ALL.into_iter().any(|axis| grid.is_flat(axis)) { 0.0 } else { trace::density_bytes(grid, settings) }
+}
+
 /// What a picture of water shows.
 #[derive(Clone, Copy, Debug)]
 pub struct WaterScene<'a> {

@@ -329,6 +329,12 @@ fn refinement(grid: &Grid, camera: &Camera) -> usize {
     ((cell_pixels(grid, camera) / 3.0).min(affordable) as usize).clamp(1, 4)
 }
 
+/// Bytes of the refined density while it is made, if smoke is everywhere: two arrays.
+pub fn density_bytes(grid: &Grid, settings: &RenderSettings) -> f64 {
+    let camera = Camera::new(&settings.camera, settings.size, grid);
+    8.0 * grid.cells() as f64 * (refinement(grid, &camera) as f64).powi(3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::render;

@@ -297,11 +297,21 @@ pub struct PressureSection {
     pub budget_ms: Option<f64>,
     /// End the run when a solve stops before it has converged.
     pub strict: bool,
+    /// Go on when solids, sources or inflow push fluid into a closed region where nothing can take it, as a press does in a full box: what is
+    /// too much then vanishes. Otherwise the run ends.
+    pub allow_incompatible: bool,
 }
 
 impl Default for PressureSection {
     fn default() -> Self {
-        Self { solver: SolverName::Multigrid, tolerance: 1e-5, max_iterations: 200, budget_ms: None, strict: false }
+        Self {
+            solver: SolverName::Multigrid,
+            tolerance: 1e-5,
+            max_iterations: 200,
+            budget_ms: None,
+            strict: false,
+            allow_incompatible: false,
+        }
     }
 }
 

@@ -281,6 +281,29 @@ impl Immersed {
         there.map(|body| (speed(body), &body.name[..])).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
+    /// What scripted solids that move push into cells, in units of dx², m/s, name by name; and, if `is_exact`, whether that is inside
+    /// another solid.
+    pub(super) fn scripted_pushes<'a>(
+        &'a self,
+        grid: &'a Grid,
+        is_exact: bool,
+    ) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, f64, bool)> + 'a)> + 'a {
+        let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
+        let of_body = move |body: &'a Body| {
+            let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
+            let push = move |polygon: &CutPolygon| {
+                let flux = body.velocity.at(polygon.centroid).dot(polygon.area) / (grid.dx * grid.dx);
+                let is_inside = |other: &Body| {
+                    other.pose.position.distance(polygon.centroid) < other.radius
+                        && other.distance_at(polygon.centroid) < 0.0
+                };
+                (polygon.cell, flux, is_exact && others().any(is_inside))
+            };
+            (&body.name[..], body.cut.polygons.iter().map(push))
+        };
+        self.bodies.iter().filter(moving).map(of_body)
+    }
+
     /// The bodies that are moved by forces, with their numbers.
     pub(super) fn free(&self) -> impl Iterator<Item = (usize, &Body)> {
         self.bodies.iter().filter_map(|body| match body.drive {

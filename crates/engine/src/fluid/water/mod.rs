@@ -342,8 +342,8 @@ impl Water {
         gain
     }
 
-    /// Volume that springs push into cells, in units of dx², m/s.
-    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+    /// Volume that springs push into cells, in units of dx², m/s, with the number of the source.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64, usize)> {
         self.seeding.pushed(step)
     }
 

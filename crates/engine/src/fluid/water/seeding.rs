@@ -466,13 +466,13 @@ impl Seeding {
         })
     }
 
-    /// Volume that active springs push into cells, in units of dx², m/s.
-    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64)> {
+    /// Volume that active springs push into cells, in units of dx², m/s, with the number of the source.
+    pub fn pushed(&self, step: &Step) -> Vec<(usize, f64, usize)> {
         let pushed = |r: &Reached| {
             let source = &self.sources[r.source as usize];
             let push = source.push * f64::from(r.parts.count_ones()) / self.parts.len() as f64;
             let active = (source.start..source.end).contains(&step.time) && push != 0.0;
-            active.then_some((r.cell as usize, push))
+            active.then_some((r.cell as usize, push, r.source as usize))
         };
         self.reached.iter().filter_map(pushed).collect()
     }
