@@ -291,7 +291,7 @@ impl Immersed {
         let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
         let of_body = move |body: &'a Body| {
             let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
-            let push = move |polygon: &CutPolygon| {
+            let push = move |polygon: CutPolygon| {
                 let flux = body.velocity.at(polygon.centroid).dot(polygon.area) / (grid.dx * grid.dx);
                 let is_inside = |other: &Body| {
                     other.pose.position.distance(polygon.centroid) < other.radius
@@ -299,7 +299,7 @@ impl Immersed {
                 };
                 (polygon.cell, flux, is_exact && others().any(is_inside))
             };
-            (&body.name[..], body.cut.polygons.iter().map(push))
+            (&body.name[..], body.exposed().map(push))
         };
         self.bodies.iter().filter(moving).map(of_body)
     }
