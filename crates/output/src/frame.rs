@@ -368,6 +368,7 @@ fn file_stem(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::atomic::scratch::Scratch;
+    use bathtub_engine::grid::Axis;
 
     fn triangle(x: f64) -> TriMesh {
         TriMesh { vertices: vec![DVec3::X * x, DVec3::Y, DVec3::Z], triangles: vec![[0, 1, 2]] }

@@ -12,8 +12,8 @@
 //! between bodies that meet. As much as a solid pushes there, or where no fluid is (in cells that it fills but for a hair, inside another
 //! solid), the regions beside it may lack.
 
-use super::immersed::Immersed;
 use super::film::has_free_face;
+use super::immersed::Immersed;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::Projection;
 use crate::fluid::water::WaterState;
