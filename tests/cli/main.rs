@@ -5,7 +5,10 @@
 mod breakdown;
 mod domain;
 mod elastic;
+mod forged;
+mod limits;
 mod mesh_files;
+mod messages;
 mod pages;
 mod reproduce;
 mod rigid;
