@@ -5,7 +5,7 @@ use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Smoke that curls around solids, from one scene file.
+/// Smoke and water that push solids and are pushed back, from one scene file.
 #[derive(Parser)]
 #[command(version, after_help = EXIT_CODES, max_term_width = 110)]
 pub struct Cli {

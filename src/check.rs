@@ -2,10 +2,10 @@
 
 use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
-use crate::terminal::{complain, say};
+use crate::terminal::{complain, say, warning};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::solid::rigid::{Mass, RigidBody};
-use bathtub_scene::{LoadOptions, Scene, available_memory};
+use bathtub_scene::{LoadOptions, Scene, available_memory, short};
 
 /// Load a scene as the command line names it; it must fit into the memory that is available.
 pub fn load(args: &SceneArgs) -> Result<Scene, Failure> {
@@ -17,9 +17,7 @@ pub fn load(args: &SceneArgs) -> Result<Scene, Failure> {
 /// Print what the scene is and needs.
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let scene = load(&args.scene)?;
-    for warning in &scene.warnings {
-        complain(&format!("warning: {warning}"));
-    }
+    scene.warnings.iter().for_each(|text| complain(&warning(text)));
     let params = &scene.params;
     let (grid, time, pressure) = (&params.grid, &params.time, &params.pressure);
     let [nx, ny, nz] = grid.dims;
@@ -27,15 +25,17 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let moving = params.obstacles.iter().filter(|o| !o.motion.is_static()).count();
     let available = available_memory().map(|bytes| format!(" of {:.1} GiB available", bytes / 1024f64.powi(3)));
     say(&format!("{}: a valid scene", scene.name));
-    say(&format!("  grid       {nx} x {ny} x {nz} = {} cells of {:.6} m", grid.cells(), grid.dx));
-    say(&format!("  domain     {:.4} x {:.4} x {:.4} m from {:.4?} m", size.x, size.y, size.z, grid.origin.to_array()));
+    let [width, height, depth] = size.to_array().map(short);
+    let origin = grid.origin.to_array().map(short).join(", ");
+    say(&format!("  grid       {nx} x {ny} x {nz} = {} cells of {} m", grid.cells(), short(grid.dx)));
+    say(&format!("  domain     {width} x {height} x {depth} m from [{origin}] m"));
     let (memory, undrawn) = (scene.memory.text(), scene.memory.undrawn_text());
     say(&format!("  memory     about {memory}{} ({undrawn} without pictures)", available.unwrap_or_default()));
     say(&format!(
-        "  frames     {} at {} per second = {:.3} s",
+        "  frames     {} at {:?} per second = {} s",
         scene.frames(),
         time.fps,
-        scene.frames() as f64 / time.fps
+        short(scene.frames() as f64 / time.fps)
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
     say(&format!("  obstacles  {} ({moving} moving)", params.obstacles.len()));
@@ -43,7 +43,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!("  joints     {}", params.joints.len()));
     for body in &params.elastic {
         let (vertices, mass) = (body.rest.vertices.len(), body.material.density * body.rest.volume());
-        say(&format!("  elastic    {}: {mass:.4} kg, {vertices} vertices, {}", body.name, body.rest.quality()));
+        let (mass, quality) = (short(mass), body.rest.quality());
+        say(&format!("  elastic    {}: {mass} kg, {vertices} vertices, {quality}", body.name));
     }
     say(&format!("  triangles  about {:.0}", scene.memory.contents.triangles));
     say(&format!("  sources    {}", params.fluid.sources()));
@@ -51,7 +52,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         let particles = |volume: f64| volume / water.particle_volume(grid);
         let (start, most) = (particles(filling.start), particles(filling.most));
         say(&format!("  drains     {}", water.drains.len()));
-        say(&format!("  water      {:.4} m³, about {start:.0} particles, at most {most:.0}", filling.start));
+        let volume = short(filling.start);
+        say(&format!("  water      {volume} m³, about {start:.0} particles, at most {most:.0}"));
         say(&format!("  transfer   {:?}", water.transfer));
     }
     say(&format!("  hash       {}", scene.hash));
@@ -65,7 +67,7 @@ fn bodies(bodies: &[RigidBody]) -> String {
         Mass::Total(mass) => mass,
     });
     match (masses.clone().reduce(f64::min), masses.reduce(f64::max)) {
-        (Some(least), Some(most)) => format!("{} ({least:.4} to {most:.4} kg)", bodies.len()),
+        (Some(least), Some(most)) => format!("{} ({} to {} kg)", bodies.len(), short(least), short(most)),
         _ => "0".into(),
     }
 }

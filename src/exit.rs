@@ -109,6 +109,7 @@ impl fmt::Display for Failure {
 impl From<SceneError> for Failure {
     fn from(error: SceneError) -> Self {
         let exit = match error.kind {
+            ErrorKind::Usage => Exit::Usage,
             ErrorKind::Scene => Exit::Scene,
             ErrorKind::Geometry => Exit::Geometry,
             ErrorKind::Io => Exit::Io,

@@ -11,29 +11,45 @@ mod reproduce;
 mod run;
 mod signals;
 mod terminal;
+mod threads;
 
 use args::{Cli, Command};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use exit::{Exit, Failure};
 use std::process::ExitCode;
+use terminal::Manner;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
-        Err(error) => return usage(&error),
-    };
-    let json_errors = cli.json_errors;
-    let exit = match panic::guard(|| dispatch(cli)) {
-        Ok(exit) => exit,
-        Err(failure) => {
-            terminal::complain(&if json_errors { failure.to_json() } else { format!("error: {failure}") });
-            failure.exit
-        }
-    };
+    let json = std::env::args_os().any(|argument| argument == "--json-errors");
+    let done = panic::guard(|| {
+        signals::soften()?;
+        let exit = match Cli::try_parse() {
+            Ok(cli) => {
+                terminal::speak(Manner { json: cli.json_errors, quiet: cli.quiet });
+                dispatch(cli)?
+            }
+            Err(error) => answer(&error)?,
+        };
+        terminal::finish()?;
+        Ok(exit)
+    });
+    let exit = done.unwrap_or_else(|failure| {
+        terminal::complain(&if json { failure.to_json() } else { format!("error: {failure}") });
+        failure.exit
+    });
     ExitCode::from(exit as u8)
 }
 
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    // First, since loading a scene is work for threads already.
+    threads::start(match &cli.command {
+        Command::Run(options) => options.pace.threads,
+        Command::Resume(options) => options.pace.threads,
+        Command::Render(options) => options.threads,
+        Command::Bench(options) => options.threads,
+        Command::Check(_) | Command::Schema { .. } | Command::Reproduce(_) => None,
+    })?;
     match cli.command {
         Command::Run(options) => run::start(&options, cli.quiet),
         Command::Resume(options) => run::resume(&options, cli.quiet),
@@ -45,18 +61,26 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// Help and version are answers, everything else is a mistake on the command line.
-fn usage(error: &clap::Error) -> ExitCode {
+/// Help and version are answers, everything else is a mistake on the command line, told in one line.
+fn answer(error: &clap::Error) -> Result<Exit, Failure> {
+    let text = error.render().to_string();
     if !error.use_stderr() {
-        terminal::say(error.render().to_string().trim_end());
-        return ExitCode::SUCCESS;
+        terminal::say(text.trim_end());
+        return Ok(Exit::Ok);
     }
-    if std::env::args().any(|argument| argument == "--json-errors") {
-        let text = error.render().to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        terminal::complain(&Failure::new(Exit::Usage, first).to_json());
-    } else {
-        terminal::complain(error.render().to_string().trim_end());
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let commands: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        let message = format!("a command is missing, one of {}; see bathtub --help", commands.join(", "));
+        return Err(Failure::new(Exit::Usage, message));
     }
-    ExitCode::from(Exit::Usage as u8)
+    // What is wrong and a hint come first, each on its own line; then the usage and where to find help.
+    let is_end = |line: &&str| line.starts_with("Usage:") || line.starts_with("For more information");
+    let mut message = String::new();
+    for line in text.lines().take_while(|line| !is_end(line)).map(str::trim).filter(|line| !line.is_empty()) {
+        let joint = if message.is_empty() || message.ends_with(':') { " " } else { "; " };
+        message += joint;
+        message += line;
+    }
+    let message = message.trim().trim_start_matches("error: ");
+    Err(Failure::new(Exit::Usage, format!("{message}; see --help")))
 }

@@ -6,13 +6,17 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where reports go: the run's directory once there is one, the system's temporary directory before.
 static DIRECTORY: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// What the first panic said and where its report is.
 static REPORT: Mutex<Option<String>> = Mutex::new(None);
+
+/// Whether there was a panic: an abort after one is its consequence.
+pub static PANICKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Default::default);
 
 /// Write reports of panics into `directory` from now on.
 pub fn report_into(directory: &Path) {
@@ -32,6 +36,7 @@ pub fn guard<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure>
 
 /// Write the report of the first panic; later ones are its consequences.
 fn record(info: &PanicHookInfo) {
+    PANICKED.store(true, Ordering::SeqCst);
     let Ok(mut report) = REPORT.lock() else { return };
     if report.is_some() {
         return;
@@ -41,7 +46,7 @@ fn record(info: &PanicHookInfo) {
     let text = format!(
         "Bathtub {} stopped on a bug of its own.\n{what}\nat {place}\ncommand: {:?}\n\n{}\n",
         env!("CARGO_PKG_VERSION"),
-        std::env::args().collect::<Vec<_>>(),
+        std::env::args_os().collect::<Vec<_>>(),
         Backtrace::force_capture()
     );
     let where_to = match write_report(&text) {

@@ -1,12 +1,12 @@
 //! Pictures of frames: while a run goes, and again from the files of a finished one (`bathtub render`).
 
 use crate::args::{RenderArgs, SceneArgs};
+use crate::check;
 use crate::exit::{Exit, Failure};
-use crate::terminal::complain;
-use crate::{check, run};
+use crate::terminal::{complain, warn};
 use bathtub_output::atomic::FileError;
 use bathtub_output::frame::{self, Frame, FrameError};
-use bathtub_output::picture::{picture_path, write_animation, write_mp4, write_png};
+use bathtub_output::picture::{Video, picture_path, write_animation, write_mp4, write_png};
 use bathtub_output::render::{RenderSettings, render};
 use bathtub_output::run_dir::RunDir;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,9 @@ pub fn animate(directory: &Path, frames: &[u64], fps: f64) -> Result<(), Failure
     let (Some(&first), true) = (frames.first(), frames.len() > 1) else { return Ok(()) };
     let pictures: Vec<PathBuf> = frames.iter().map(|frame| picture_path(directory, *frame)).collect();
     write_animation(&directory.join("animation.gif"), &pictures, fps)?;
-    write_mp4(&directory.join("animation.mp4"), directory, first, fps)?;
+    if let Video::Failed(why) = write_mp4(&directory.join("animation.mp4"), directory, first, fps)? {
+        warn(&format!("no animation.mp4, ffmpeg failed: {why}"));
+    }
     Ok(())
 }
 
@@ -34,8 +36,8 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     }
     set.extend(args.size.map(|[width, height]| format!("render.size=[{width},{height}]")));
     set.extend(args.camera.as_ref().map(|position| format!("render.camera.from=[{position}]")));
+    RunDir::check(&args.out)?;
     let source = SceneArgs { scene: args.out.join("scene.toml"), set, allow_outside: false };
-    run::use_threads(args.threads)?;
     let scene = check::load(&source)?;
 
     let directory = RunDir::open_existing(&args.out)?;

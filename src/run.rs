@@ -7,29 +7,24 @@ use crate::args::{PaceArgs, ResumeArgs, RunArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::signals::Stop;
-use crate::terminal::{complain, say};
+use crate::terminal::{complain, say, warn, warning};
 use crate::{check, panic, pictures};
 use bathtub_engine::report::StepReport;
 use bathtub_engine::world::World;
-use bathtub_output::atomic;
 use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
 use bathtub_output::frame::{self, Frame, FrameSettings, Surface, VelocityOutput};
+use bathtub_output::inventory::Contents;
 use bathtub_output::picture::picture_path;
 use bathtub_output::run_dir::{OpenMode, RunDir};
 use bathtub_output::stats::StatsLog;
-use bathtub_scene::Scene;
 use bathtub_scene::file::VelocityName;
+use bathtub_scene::{MeshAsset, Scene};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// More threads than this help nobody.
-const MAX_THREADS: u32 = 256;
-
 /// `bathtub run`.
 pub fn start(args: &RunArgs, quiet: bool) -> Result<Exit, Failure> {
-    // First, since loading a scene is work for threads already.
-    use_threads(args.pace.threads)?;
     let scene = check::load(&args.scene)?;
     let out = args.out.clone().unwrap_or_else(|| Path::new("out").join(&scene.name));
     let mode = match (args.resume, args.overwrite) {
@@ -42,8 +37,14 @@ pub fn start(args: &RunArgs, quiet: bool) -> Result<Exit, Failure> {
 
 /// `bathtub resume`.
 pub fn resume(args: &ResumeArgs, quiet: bool) -> Result<Exit, Failure> {
-    use_threads(args.pace.threads)?;
+    RunDir::check(&args.out)?;
     let scene = SceneArgs { scene: args.out.join("scene.toml"), set: Vec::new(), allow_outside: false };
+    if args.out.is_dir() && !scene.scene.exists() {
+        let out = args.out.display();
+        let message =
+            format!("{out} holds no run that has begun (no scene.toml); start it with: bathtub run SCENE --out {out}");
+        return Err(Failure::new(Exit::Io, message));
+    }
     simulate(check::load(&scene)?, &args.out, OpenMode::Resume, &args.pace, quiet)
 }
 
@@ -60,9 +61,7 @@ struct Run<'a> {
 }
 
 fn simulate(scene: Scene, out: &Path, mode: OpenMode, pace: &PaceArgs, quiet: bool) -> Result<Exit, Failure> {
-    for warning in scene.warnings.iter().filter(|_| !quiet) {
-        complain(&format!("warning: {warning}"));
-    }
+    scene.warnings.iter().for_each(|warning| warn(warning));
     let last = last_frame(&scene, pace)?;
     let stop = Stop::listen()?;
     let mut run = Run::open(&scene, out, mode, pace, quiet)?;
@@ -101,11 +100,9 @@ impl Run<'_> {
             scene_hash: *scene.hash.as_bytes(),
             thread_policy: "deterministic".into(),
         };
-        let directory = RunDir::open(out, mode, &identity, &scene.to_toml())?;
+        let directory = RunDir::open(out, mode, &identity, contents(scene))?;
         panic::report_into(directory.root());
-        for mesh in &scene.meshes {
-            atomic::write_bytes(&directory.root().join(&mesh.path), &mesh.bytes)?;
-        }
+        directory.write_scene(&scene.to_toml(), scene.meshes.iter().map(|mesh| (&*mesh.path, &*mesh.bytes)))?;
         let world = World::new(scene.params.clone());
         let mut world = world.map_err(|error| Failure::new(Exit::Scene, error.to_string()))?;
         let saved = (0, Instant::now());
@@ -116,13 +113,23 @@ impl Run<'_> {
             return Ok(run);
         }
         let latest = directory.latest_checkpoint(&identity)?;
+        for (path, why) in &latest.skipped {
+            warn(&format!("skipped {}: {why}", path.display()));
+        }
+        let build = &latest.checkpoint.identity.build;
+        if *build != identity.build {
+            let ours = &identity.build;
+            warn(&format!(
+                "the checkpoint is of build {build}, this is {ours}: only the same build promises the same bits"
+            ));
+        }
         if !quiet {
-            for (path, why) in &latest.skipped {
-                complain(&format!("skipped {}: {why}", path.display()));
-            }
             complain(&format!("resuming from {}", latest.path.display()));
         }
-        world.restore(checkpoint::from_sections(&latest.checkpoint.sections, &scene.params.grid)?);
+        let restored = checkpoint::state_of(&latest.checkpoint, &scene.params.grid)
+            .and_then(|state| Ok(world.restore(state)?))
+            .map_err(|error| Failure::new(Exit::Checkpoint, format!("{}: {error}", latest.path.display())));
+        restored?;
         let (stats, _) = directory.rewind_to(world.state().step)?;
         let saved = (world.state().frame, Instant::now());
         Ok(Run { scene, pace, identity, directory, stats, world, saved })
@@ -144,7 +151,7 @@ impl Run<'_> {
             self.stats.append(&StatsLine { report: &report, state_hash: hash })?;
             progress.step(&report);
             for event in &report.events {
-                progress.note(&format!("warning: step {}: {event}", report.step));
+                progress.note(&warning(&format!("step {}: {event}", report.step)));
             }
             if self.world.state().frame > frame {
                 self.write_frame()?;
@@ -216,6 +223,15 @@ impl Run<'_> {
     }
 }
 
+/// What the names of a scene's files are made from.
+fn contents(scene: &Scene) -> Contents {
+    let params = &scene.params;
+    let solids = params.obstacles.iter().map(|o| &o.name).chain(params.bodies.iter().map(|b| &b.name));
+    let solids = solids.chain(params.elastic.iter().map(|e| &e.name)).cloned().collect();
+    let file_name = |mesh: &MeshAsset| mesh.path.rsplit('/').next().unwrap_or_default().to_owned();
+    Contents { solids, meshes: scene.meshes.iter().map(file_name).collect() }
+}
+
 /// A line of `stats.jsonl`.
 #[derive(Serialize)]
 struct StatsLine<'a> {
@@ -235,15 +251,4 @@ fn last_frame(scene: &Scene, pace: &PaceArgs) -> Result<u64, Failure> {
         return Err(Failure::new(Exit::Usage, message));
     }
     Ok(last)
-}
-
-/// Let the global pool have this many threads.
-pub fn use_threads(threads: Option<u32>) -> Result<(), Failure> {
-    let Some(wanted) = threads else { return Ok(()) };
-    let threads = wanted.min(MAX_THREADS);
-    if threads < wanted {
-        complain(&format!("warning: {wanted} threads are more than can help; using {threads}"));
-    }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build_global();
-    pool.map_err(|error| Failure::new(Exit::Resource, format!("cannot start {threads} threads: {error}")))
 }

@@ -8,7 +8,6 @@ mod water;
 
 use crate::args::BenchArgs;
 use crate::exit::{Exit, Failure};
-use crate::run::use_threads;
 use crate::terminal::say;
 
 /// A benchmark.
@@ -59,6 +58,5 @@ pub fn bench(args: &BenchArgs, all: &[Bench]) -> Result<Exit, Failure> {
     let known = || all.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
     let unknown = || Failure::new(Exit::Usage, format!("there is no benchmark \"{name}\"; there are: {}", known()));
     let bench = all.iter().find(|b| b.name == name).ok_or_else(unknown)?;
-    use_threads(args.threads)?;
     (bench.run)(args)
 }

@@ -5,8 +5,11 @@
 mod breakdown;
 mod domain;
 mod elastic;
+mod forged;
 mod incompatible;
+mod limits;
 mod mesh_files;
+mod messages;
 mod pages;
 mod reproduce;
 mod rigid;

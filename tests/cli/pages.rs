@@ -35,6 +35,13 @@ fn the_command_page_knows_every_command_option_and_exit_code() {
 }
 
 #[test]
+fn the_output_page_knows_the_checkpoint_format() {
+    let page = include_str!("../../docs/output.md");
+    let version = bathtub_output::checkpoint::FORMAT_VERSION;
+    assert!(page.contains(&format!("| 4 | format version, {version} |")), "docs/output.md names another version");
+}
+
+#[test]
 fn the_schema_is_a_schema() {
     let text = Place::new().bathtub(&["schema"]).stdout;
     let schema: serde_json::Value = serde_json::from_str(&text).unwrap();

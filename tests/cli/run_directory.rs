@@ -1,7 +1,10 @@
 //! What a run leaves behind, and rows 37 and 41: where it may leave it.
 
-use crate::support::{Place, TINY};
+use crate::support::{Answer, Place, TINY};
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 const SCENE: &str = "\
 [grid]
@@ -89,6 +92,128 @@ fn directories_that_cannot_be_used() {
     assert_eq!(fs::read_to_string(place.path("full/thesis.tex")).unwrap(), "years of work");
 }
 
+/// Row 34: what is left of a run that was killed before its first frame is no obstacle to starting it again.
+#[test]
+fn a_run_that_had_hardly_begun_starts_over() {
+    let place = Place::new();
+    place.write("s.toml", TINY);
+    let lay_out = |files: &[&str]| {
+        let _ = fs::remove_dir_all(place.path("run"));
+        for part in ["checkpoints", "frames", "meshes", "preview"] {
+            fs::create_dir_all(place.path("run").join(part)).unwrap();
+        }
+        files.iter().for_each(|name| drop(place.write(&format!("run/{name}"), "")));
+    };
+    for left in [&[][..], &[".lock"], &[".lock", "run.json.partial"]] {
+        for mode in [&[][..], &["--resume"], &["--overwrite"]] {
+            lay_out(left);
+            let run = [&["run", "s.toml", "--no-preview", "-q", "--out", "run"], mode].concat();
+            place.bathtub(&run).succeeds();
+            assert!(place.path("run/frames/smoke_0003.vdb").is_file() && !place.path("run/run.json.partial").exists());
+        }
+        lay_out(left);
+        place
+            .bathtub(&["resume", "run"])
+            .refuses(5, &["run holds no run that has begun", "bathtub run SCENE --out run"]);
+    }
+    // With its run.json but no frame.
+    place.bathtub(&["run", "s.toml", "--no-preview", "-q", "--out", "whole"]).succeeds();
+    for scene in [false, true] {
+        lay_out(&[".lock"]);
+        fs::copy(place.path("whole/run.json"), place.path("run/run.json")).unwrap();
+        if scene {
+            fs::copy(place.path("whole/scene.toml"), place.path("run/scene.toml")).unwrap();
+        }
+        place.bathtub(&["run", "s.toml", "--no-preview", "-q", "--out", "run", "--set", "smoke.weight=1"]).succeeds();
+        place.bathtub(&["run", "s.toml", "--no-preview", "-q", "--out", "run"]).refuses(5, &["run is not empty"]);
+    }
+}
+
+/// Somebody else prepared the directory: nothing is done through links, nothing is waited for, nothing else is deleted.
+#[test]
+fn a_directory_that_somebody_prepared() {
+    let place = Place::new();
+    place.write("s.toml", format!("{TINY}[render]\nsize = [32, 24]\nsamples = 1\n"));
+    place.bathtub(&["run", "s.toml", "-q", "--out", "whole"]).succeeds();
+    let commands: [&[&str]; 4] = [
+        &["resume", "run", "-q"],
+        &["run", "s.toml", "--out", "run", "--resume", "-q"],
+        &["run", "s.toml", "--out", "run", "--overwrite", "-q"],
+        &["render", "run", "-q"],
+    ];
+    let copy = || {
+        let _ = fs::remove_dir_all(place.path("run"));
+        let copied = Command::new("cp").args(["-r", "whole", "run"]).current_dir(place.root()).status();
+        assert!(copied.unwrap().success());
+    };
+    let names = [".lock", "run.json", "scene.toml", "stats.jsonl", "frames/smoke_0001.vdb", "preview/frame_0000.png"];
+    for name in names.into_iter().chain(["checkpoints/checkpoint_0000000003.btub", "stats.jsonl.partial", "frames"]) {
+        for (kind, told) in
+            [("pipe", "a pipe, socket or device"), ("zero", "a symbolic link"), ("link", "a symbolic link")]
+        {
+            copy();
+            let path = place.path("run").join(name);
+            let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+            match kind {
+                "pipe" => assert!(Command::new("mkfifo").arg(&path).status().unwrap().success()),
+                "zero" => symlink("/dev/zero", &path).unwrap(),
+                _ => symlink(place.write("mine", "mine"), &path).unwrap(),
+            }
+            for arguments in commands {
+                let begun = Instant::now();
+                let answer = within(Duration::from_secs(10), place.command(arguments));
+                answer.refuses(5, &[&format!("run/{name} is {told}, not "), "remove it"]);
+                assert!(begun.elapsed() < Duration::from_secs(5));
+            }
+            assert!(kind != "link" || fs::read_to_string(place.path("mine")).unwrap() == "mine");
+        }
+    }
+    copy();
+    let mine =
+        ["a.partial", "frames/b.partial", "frames/notes.txt", "frames/smoke_1.vdb", "checkpoints/checkpoint_5.btub"];
+    mine.iter().for_each(|name| drop(place.write(&format!("run/{name}"), "mine")));
+    for arguments in commands {
+        place.bathtub(arguments).succeeds();
+        for name in mine {
+            assert_eq!(fs::read_to_string(place.path("run").join(name)).unwrap(), "mine", "{name} after {arguments:?}");
+        }
+    }
+}
+
+/// What a command says, which must not take longer than this.
+fn within(patience: Duration, mut command: Command) -> Answer {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > patience {
+            child.kill().unwrap();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap().into()
+}
+
+/// An ffmpeg that cannot do it costs the MP4 and nothing else.
+#[test]
+fn a_run_does_not_fail_over_ffmpeg() {
+    let place = Place::new();
+    place.write("s.toml", format!("{TINY}[render]\nsize = [32, 24]\nsamples = 1\n"));
+    let ffmpeg = place.write("bin/ffmpeg", "#!/bin/sh\necho \"Unknown encoder 'libx264'\" >&2\nexit 8\n");
+    fs::set_permissions(&ffmpeg, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut run = place.command(&["run", "s.toml"]);
+    let answer =
+        Answer::from(run.env("PATH", format!("{}:/usr/bin:/bin", place.path("bin").display())).output().unwrap());
+    let told = "warning: no animation.mp4, ffmpeg failed: Unknown encoder 'libx264'";
+    assert!(answer.succeeds().stderr.contains(told), "{}", answer.stderr);
+    assert!(place.path("out/s/preview/animation.gif").is_file());
+    let left = fs::read_dir(place.path("out/s/preview")).unwrap().filter(|e| {
+        let name = e.as_ref().unwrap().file_name().into_string().unwrap();
+        name.contains("mp4")
+    });
+    assert_eq!(left.count(), 0);
+}
+
 /// Row 40: the frames of one scene are never continued with another.
 #[test]
 fn a_run_is_resumed_with_its_own_scene_only() {
@@ -125,7 +250,7 @@ fn closed_pipes_do_not_matter() {
     let bathtub = env!("CARGO_BIN_EXE_bathtub");
     for (i, closed) in [">&-", "2>&-", ">&- 2>&- <&-", "| true", "2>&1 | true"].iter().enumerate() {
         let line = format!("{{ {bathtub} run s.toml --no-preview --hash --out {i}; echo $? > code; }} {closed}");
-        std::process::Command::new("sh").args(["-c", &line]).current_dir(place.root()).status().unwrap();
+        Command::new("sh").args(["-c", &line]).current_dir(place.root()).status().unwrap();
         assert_eq!(fs::read_to_string(place.path("code")).unwrap(), "0\n", "{closed}");
         assert!(place.path(&format!("{i}/frames/smoke_0003.vdb")).is_file(), "{closed}");
     }

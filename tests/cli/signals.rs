@@ -60,7 +60,7 @@ fn a_killed_run_resumes_to_the_same_bits() {
         sleep(duration.mul_f64(fraction));
         child.kill().unwrap();
         child.wait().unwrap();
-        let resumed = if place.path(&out).join("run.json").exists() {
+        let resumed = if place.path(&out).join("scene.toml").exists() {
             place.bathtub(&["resume", &out, "--no-preview", "-q", "--hash"])
         } else {
             place.bathtub(&["run", "plume.toml", "--no-preview", "-q", "--hash", "--out", &out])

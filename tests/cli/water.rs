@@ -152,6 +152,8 @@ fn water_that_comes_into_a_full_domain() {
         .refuses(3, &["source.0: incompatible sources: 1.000e-2 m³/s enter a closed domain that is full"]);
     check(format!("{full}[walls]\nx_min = {{ inflow = {{ velocity = [0.5, 0, 0] }} }}\n"))
         .refuses(3, &["walls.x_min: incompatible sources: 4.800e-1 m³/s"]);
+    check(format!("{full}[walls]\nx_min = {{ inflow = {{ velocity = [-0.5, 0, 0] }} }}\n"))
+        .refuses(3, &["walls.x_min: incompatible sources: 4.800e-1 m³/s leave a closed domain that is full"]);
     check(format!("{full}{spring}[walls]\ny_max = \"open\"\n")).succeeds();
     check(format!("{full}{spring}[[drain]]\nshape.sphere.radius = 0.1\nposition = [0, 1, 0]\n")).succeeds();
 
@@ -294,4 +296,39 @@ fn the_announced_memory_of_water_is_needed() {
     );
     let Some([announced, peak]) = place.memory("s.toml") else { return };
     assert!((announced / peak - 1.0).abs() < 0.2, "announced {announced} MiB, taken {peak} MiB");
+}
+
+/// Row 28: a side with an inflow through which nothing enters lets water out, or nothing through.
+#[test]
+fn sides_through_which_nothing_enters() {
+    let place = Place::new();
+    let pool = format!("{TINY}[[liquid]]\nlevel = 0.6\n");
+    let run = |text: String| {
+        place.write("s.toml", text);
+        let answer = place.bathtub(&["run", "s.toml", "--no-preview", "--overwrite", "--set", "time.frames=12"]);
+        let stats = std::fs::read_to_string(place.path("out/s/stats.jsonl")).unwrap();
+        let last: serde_json::Value = serde_json::from_str(stats.lines().last().unwrap()).unwrap();
+        let warning = answer.succeeds().stderr.lines().find(|line| line.starts_with("warning")).map(str::to_owned);
+        (last["fluid"]["mass"].as_f64().unwrap(), last["fluid"]["drained"].as_f64().unwrap(), warning)
+    };
+    let wall = |velocity: &str| format!("{pool}[walls]\nx_min = {{ inflow = {{ velocity = {velocity} }} }}\n");
+    let (still, _, _) = run(pool.clone());
+    for along in ["[0, 0, 0]", "[0, 3, 0]", "[-0.0, 0, 1]"] {
+        let (mass, drained, warning) = run(wall(along));
+        assert_eq!((mass, drained), (still, 0.0), "{along}");
+        assert!(warning.is_some_and(|w| w.contains("walls.x_min: nothing passes at velocity")), "{along}");
+    }
+    // 0.4 m/s through 0.8 m × the depth, which falls from 0.6 m: e^(−0.4 t / 0.8) of it are left after 0.5 s.
+    let (mass, drained, warning) = run(wall("[-0.4, 0, 0]"));
+    assert!((drained - (still - mass) / 1000.0).abs() < 1e-12, "what left is counted");
+    let left = (-0.4 * 0.5 / 0.8_f64).exp();
+    assert!((mass / still - left).abs() < 0.05, "{} of the water is left, not {left}", mass / still);
+    assert_eq!(warning, None);
+    // As fast along the side as nothing in the domain: only what passes sets the step.
+    assert_eq!(run(wall("[-0.4, 1e6, 0]")), (mass, drained, None));
+    // Water that is only passed on.
+    let full = format!("{TINY}[[liquid]]\nlevel = 1.2\n[walls]\n");
+    let side = |side: &str| format!("{side} = {{ inflow = {{ velocity = [0.5, 0, 0] }} }}\n");
+    let (mass, _, _) = run(format!("{full}{}{}", side("x_min"), side("x_max")));
+    assert!((mass / 768.0 - 1.0).abs() < 0.02, "{mass} kg in 0.768 m³");
 }

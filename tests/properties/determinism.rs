@@ -67,7 +67,7 @@ fn one_and_two_threads_give_the_same_bits() {
 fn a_run_continued_from_a_saved_state_gives_the_same_bits() {
     let whole = run(busy(), 14);
     let mut second = World::new(busy()).unwrap();
-    second.restore(run(busy(), 6));
+    second.restore(run(busy(), 6)).unwrap();
     for _ in 6..14 {
         second.step().unwrap();
     }

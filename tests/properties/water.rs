@@ -80,7 +80,7 @@ fn a_splash_continued_from_a_saved_state_gives_the_same_bits() {
     for transfer in [Transfer::Apic, Transfer::Flip { pic: 0.05 }] {
         let whole = run(splash(transfer), 18);
         let mut second = World::new(splash(transfer)).unwrap();
-        second.restore(run(splash(transfer), 9));
+        second.restore(run(splash(transfer), 9)).unwrap();
         for _ in 9..18 {
             second.step().unwrap();
         }
@@ -179,7 +179,7 @@ fn the_mirror_image_of_a_splash_is_the_splash_of_the_mirror_image() {
             for _ in 0..3 {
                 world.step().unwrap();
             }
-            other.restore(mirrored(world.state(), &grid, axis));
+            other.restore(mirrored(world.state(), &grid, axis)).unwrap();
             for _ in 0..4 {
                 world.step().unwrap();
                 other.step().unwrap();
@@ -227,7 +227,7 @@ fn flying_ball(transfer: Transfer, spin: f64) -> World {
     for affine in &mut water.particles.affine {
         *affine = [DVec3::NEG_Y * spin, DVec3::X * spin, DVec3::ZERO];
     }
-    world.restore(state);
+    world.restore(state).unwrap();
     world
 }
 

@@ -122,7 +122,7 @@ fn the_air_of_a_closed_box_keeps_its_volume_by_itself() {
     let mut on = world(Bubbles::On);
     for _ in 0..4 {
         let mut sealed = world(Bubbles::Sealed);
-        sealed.restore(on.state().clone());
+        sealed.restore(on.state().clone()).unwrap();
         let (report, other) = (on.step().unwrap(), sealed.step().unwrap());
         assert_eq!([report, other.clone()].map(|report| report.bubbles.unwrap().count), [1, 2]);
         let difference = largest_difference(&on.state().velocity, &sealed.state().velocity) / other.max_speed;
@@ -227,7 +227,7 @@ fn bubbles_give_the_same_bits_again() {
     let run = |state: Option<State>, steps: usize| {
         let mut world = World::new(params()).unwrap();
         if let Some(state) = state {
-            world.restore(state);
+            world.restore(state).unwrap();
         }
         (0..steps).for_each(|_| drop(world.step().unwrap()));
         world.state().clone()

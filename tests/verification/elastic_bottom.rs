@@ -134,7 +134,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
         }
     }
     let areas = top_areas(&slab().body([false, false, true]).unwrap());
-    world.restore(state);
+    world.restore(state).unwrap();
 
     // Times at which the top stands still: half a period apart.
     let (mut turns, mut last) = (Vec::new(), speed);

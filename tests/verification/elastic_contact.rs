@@ -37,7 +37,7 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
     for (x, v) in soft.positions.iter().zip(&mut soft.velocities) {
         v.x = -4.0 * (x.x - 0.5).signum() * (x.y - 0.4).max(0.0);
     }
-    world.restore(state);
+    world.restore(state).unwrap();
     // Vertices on the inner sides of the arms, each with the one across.
     let is_inner = |x: &DVec3| x.x > 0.35 && x.y > 0.49 * width;
     let across = |x: &DVec3| bar.vertices.iter().position(|v| v.distance(*x * DVec3::new(-1.0, 1.0, 1.0)) < 1e-9);

@@ -74,7 +74,7 @@ fn frequency_error(width: usize, density: f64) -> f64 {
         *v = DVec3::X * speed * (k * (x.x + DX)).sin() / (k * length).sin();
     }
     state.velocity.axes[0].fill(speed);
-    world.restore(state);
+    world.restore(state).unwrap();
 
     // Times at which the end stands still: half a period apart.
     let mut turns = Vec::new();

@@ -37,7 +37,7 @@ fn a_splash_has_the_same_bits_for_any_number_of_threads() {
 fn a_splash_continued_from_a_saved_state_has_the_same_bits() {
     let whole = run(14);
     let mut second = World::new(splash()).unwrap();
-    second.restore(run(6));
+    second.restore(run(6)).unwrap();
     (6..14).for_each(|_| _ = second.step().unwrap());
     assert!(*second.state() == whole);
 }

@@ -56,7 +56,7 @@ pub fn with_velocity(params: WorldParams, u: impl Fn(DVec3) -> DVec3) -> World {
     let mut world = World::new(params).expect("no bodies that could be wrong");
     let mut state = world.state().clone();
     state.velocity = face_samples(&grid, u);
-    world.restore(state);
+    world.restore(state).expect("the state is this world's own");
     world
 }
 

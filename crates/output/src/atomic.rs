@@ -3,10 +3,11 @@
 //! A file is written under a temporary name beside its destination, flushed to the disk, and renamed; then the
 //! directory entry itself is flushed. Whatever moment the process or the machine dies at, the final name holds
 //! the old file, the new file, or nothing, never a part. Temporary files that a dead process left behind carry
-//! [`TEMPORARY_SUFFIX`] and may be deleted by whoever holds the run's lock ([`remove_leftovers`]).
+//! [`TEMPORARY_SUFFIX`] and may be deleted by whoever holds the run's lock. Nothing is written through a symbolic link: the
+//! temporary file must be new, and a rename replaces the link itself.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// What the name of an unfinished file ends in.
@@ -34,12 +35,10 @@ impl FileError {
 /// Create or replace `path` with what `fill` writes. On any error `path` is as it was and no temporary file stays.
 pub fn write(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), FileError> {
     let temporary = temporary_path(path);
-    let written = File::create(&temporary).and_then(|file| {
-        let mut out = BufWriter::with_capacity(1 << 18, file);
-        fill(&mut out)?;
-        out.flush()?;
-        out.get_ref().sync_all()
-    });
+    let file = make_way(&temporary).and_then(|()| File::create_new(&temporary));
+    let file = file.map_err(FileError::new("create", &temporary))?;
+    let mut out = BufWriter::with_capacity(1 << 18, file);
+    let written = fill(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
     let placed = written.and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(path));
     placed.map_err(|source| {
         // The first error is the one to tell; the leftover, if any, is harmless.
@@ -53,15 +52,30 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     write(path, |out| out.write_all(bytes))
 }
 
-/// Delete the unfinished files that a killed process left in `directory`.
-pub fn remove_leftovers(directory: &Path) -> Result<(), FileError> {
-    for entry in fs::read_dir(directory).map_err(FileError::new("read", directory))? {
-        let path = entry.map_err(FileError::new("read", directory))?.path();
-        if path.to_string_lossy().ends_with(TEMPORARY_SUFFIX) {
-            fs::remove_file(&path).map_err(FileError::new("delete", &path))?;
+/// The content of a regular file; links are not followed. Memory for it is asked for before it is read.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    let read = || {
+        let info = fs::symlink_metadata(path)?;
+        if !info.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
+        let mut bytes = Vec::new();
+        let length = usize::try_from(info.len()).map_err(io::Error::other)?;
+        bytes.try_reserve_exact(length).map_err(io::Error::other)?;
+        File::open(path)?.take(info.len()).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(FileError::new("read", path))
+}
+
+/// Delete what a killed process left in a temporary file's place; anything but a file stays there, and is an error.
+pub(crate) fn make_way(temporary: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(temporary) {
+        Ok(info) if info.is_file() => fs::remove_file(temporary),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something that is not a file is in the way")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
-    Ok(())
 }
 
 /// The name a file has until it is complete.
@@ -139,12 +153,28 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_a_killed_process_are_removed_and_nothing_else() {
-        let dir = Scratch::new("atomic-leftovers");
-        write_bytes(&dir.path().join("keep.ply"), b"x").unwrap();
-        fs::write(dir.path().join("b.ply.partial"), b"torn").unwrap();
-        remove_leftovers(dir.path()).unwrap();
-        let left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
-        assert_eq!(left, ["keep.ply"]);
+    fn a_leftover_of_a_killed_process_is_replaced() {
+        let dir = Scratch::new("atomic-leftover");
+        let path = dir.path().join("b.ply");
+        fs::write(temporary_path(&path), b"torn").unwrap();
+        write_bytes(&path, b"new").unwrap();
+        assert_eq!((fs::read(&path).unwrap(), temporary_path(&path).exists()), (b"new".to_vec(), false));
+    }
+
+    /// A link in the temporary file's place is not written through.
+    #[test]
+    fn what_stands_in_the_way_is_left_alone() {
+        let dir = Scratch::new("atomic-way");
+        let (path, elsewhere) = (dir.path().join("b.ply"), dir.path().join("elsewhere"));
+        fs::write(&elsewhere, b"mine").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, temporary_path(&path)).unwrap();
+        let error = write_bytes(&path, b"new").unwrap_err().to_string();
+        assert!(error.contains("cannot create") && error.contains("b.ply.partial"), "{error}");
+        fs::remove_file(temporary_path(&path)).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("not a regular file"));
+        write_bytes(&path, b"new").unwrap();
+        assert_eq!(fs::read(&elsewhere).unwrap(), b"mine");
+        assert_eq!(read(&path).unwrap(), b"new");
     }
 }

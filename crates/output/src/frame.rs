@@ -10,6 +10,7 @@
 //! ```
 
 use crate::atomic::{self, FileError};
+use crate::inventory::number;
 use crate::ply::{self, PlyError};
 use crate::surface::liquid_surface;
 use crate::vdb::{self, Header, Values, VdbError, Volume};
@@ -282,9 +283,8 @@ pub fn list(directory: &Path) -> Result<Vec<u64>, FileError> {
     for entry in fs::read_dir(directory).map_err(FileError::new("read", directory))? {
         let name = entry.map_err(FileError::new("read", directory))?.file_name();
         let of_fluid =
-            |n: &str, fluid: &str| n.strip_prefix(fluid)?.strip_prefix('_')?.strip_suffix(".vdb")?.parse().ok();
-        let number: Option<u64> = name.to_str().and_then(|n| of_fluid(n, SMOKE).or_else(|| of_fluid(n, WATER)));
-        frames.extend(number);
+            |n: &str, fluid: &str| number(n.strip_prefix(fluid)?.strip_prefix('_')?.strip_suffix(".vdb")?, 4);
+        frames.extend(name.to_str().and_then(|n| of_fluid(n, SMOKE).or_else(|| of_fluid(n, WATER))));
     }
     frames.sort_unstable();
     Ok(frames)
@@ -294,7 +294,7 @@ pub fn list(directory: &Path) -> Result<Vec<u64>, FileError> {
 pub fn read(directory: &Path, index: u64, scene_hash: &str, bodies: &[String]) -> Result<Frame, FrameError> {
     let water = volume_path(directory, WATER, index);
     let path = if water.exists() { water } else { volume_path(directory, SMOKE, index) };
-    let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+    let bytes = atomic::read(&path)?;
     let mut file = vdb::read(&bytes).map_err(|source| FrameError::Volume { path: path.clone(), source })?;
     let Header { grid, time, frame, scene_hash: found } = file.header.clone();
     if found != scene_hash {
@@ -327,14 +327,14 @@ pub fn read(directory: &Path, index: u64, scene_hash: &str, bodies: &[String]) -
 /// A body's mesh of this frame, or the one that serves all frames.
 fn read_surface(directory: &Path, name: &str, index: u64) -> Result<Surface, FrameError> {
     let moving = mesh_path(directory, name, Some(index));
-    let (path, bytes, moves) = match fs::read(&moving) {
+    let (path, bytes, moves) = match atomic::read(&moving) {
         Ok(bytes) => (moving, bytes, true),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => {
             let path = mesh_path(directory, name, None);
-            let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
+            let bytes = atomic::read(&path)?;
             (path, bytes, false)
         }
-        Err(e) => return Err(FileError::new("read", &moving)(e).into()),
+        Err(error) => return Err(error.into()),
     };
     let mesh = ply::read(&bytes).map_err(|source| FrameError::Mesh { path, source })?;
     Ok(Surface { name: name.to_string(), mesh, moves })
@@ -359,7 +359,7 @@ pub fn mesh_path(directory: &Path, body: &str, index: Option<u64>) -> PathBuf {
 
 /// A body's name as part of a file name: letters, digits, `_` and `-` as they are, all else as %-escapes, so that
 /// no name leaves the directory and no two names share a file.
-fn file_stem(name: &str) -> String {
+pub(crate) fn file_stem(name: &str) -> String {
     let plain = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
     name.bytes().map(|c| if plain(&c) { char::from(c).to_string() } else { format!("%{c:02x}") }).collect()
 }

@@ -3,6 +3,7 @@
 pub mod atomic;
 pub mod checkpoint;
 pub mod frame;
+pub mod inventory;
 pub mod picture;
 pub mod ply;
 pub mod render;

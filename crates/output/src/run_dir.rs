@@ -12,12 +12,15 @@
 //! ```
 //!
 //! The lock is the operating system's: it ends with the process that holds it, however that ends, so a killed run
-//! never blocks the next. A directory that holds anything is refused unless it is to be resumed or overwritten;
-//! resuming demands the same scene; overwriting deletes only what a run wrote, and only where `run.json`
-//! shows that it was a run.
+//! never blocks the next. A directory that holds anything is refused unless it is to be resumed or overwritten, or holds no more than
+//! the beginning of a run that was killed before its first frame. Resuming demands the same scene; overwriting deletes only what a
+//! run wrote, and only where `run.json` shows that it was a run. `run.json` is the first file that a run writes and the
+//! last that may go, so there is no moment at which a kill would leave a directory that nobody may use. What a run wrote is
+//! known by exact names ([`crate::inventory`]).
 
 use crate::atomic::{self, FileError};
 use crate::checkpoint::{self, Checkpoint, CheckpointError, Identity, Latest};
+use crate::inventory::{Contents, Found, Inventory, InventoryError, PARTS, Strange};
 use crate::stats::{StatsCut, StatsLog};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -26,12 +29,14 @@ use std::path::{Path, PathBuf};
 
 const MARKER: &str = "run.json";
 const LOCK: &str = ".lock";
-const DIRECTORIES: [&str; 4] = ["meshes", "frames", "preview", "checkpoints"];
+
+/// Largest `run.json`, bytes.
+const MAX_MARKER: u64 = 1 << 26;
 
 /// What to do with a directory that is already there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
-    /// It must be absent or empty.
+    /// It must be absent, empty, or left by a run that had hardly begun.
     Fresh,
     /// Delete the run in it and start again.
     Overwrite,
@@ -48,6 +53,9 @@ pub enum RunDirError {
     /// There is a file of that name.
     #[error("{} is not a directory; choose another --out", .0.display())]
     NotADirectory(PathBuf),
+    /// Something in it has a run's name but is a link, a pipe, a device.
+    #[error(transparent)]
+    Strange(#[from] Strange),
     /// It holds something.
     #[error("{} is not empty; continue with --resume, replace with --overwrite, or choose another --out", .0.display())]
     NotEmpty(PathBuf),
@@ -71,7 +79,7 @@ pub enum RunDirError {
     #[error("{} is in use by another process; wait for it or choose another --out", .0.display())]
     Locked(PathBuf),
     /// `run.json` does not say what it should.
-    #[error("{} is damaged: {problem}; --overwrite starts again", path.display())]
+    #[error("{} is damaged or not a run's: {problem}; delete it or choose another --out", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -87,6 +95,9 @@ pub struct RunRecord {
     pub bathtub: String,
     /// Hash of the scene, in hexadecimal.
     pub scene_hash: String,
+    /// What it writes.
+    #[serde(flatten)]
+    pub contents: Contents,
 }
 
 /// A run's directory, locked for as long as this lives.
@@ -98,51 +109,55 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Take a directory for a run of the scene whose effective text is `scene_toml`. After this the directory has
-    /// its parts, `scene.toml` is written, and unfinished files of a killed run are gone.
-    pub fn open(root: &Path, mode: OpenMode, identity: &Identity, scene_toml: &str) -> Result<Self, RunDirError> {
+    /// Take a directory for a run of a scene which will write `contents`. After this the directory has its parts, and unfinished
+    /// files of a killed run are gone.
+    pub fn open(root: &Path, mode: OpenMode, identity: &Identity, contents: Contents) -> Result<Self, RunDirError> {
         let record = RunRecord {
             bathtub: identity.build.clone(),
             scene_hash: blake3::Hash::from_bytes(identity.scene_hash).to_hex().to_string(),
+            contents,
         };
-        let occupied = inspect(root)?;
-        let is_run = root.join(MARKER).is_file();
-        match mode {
-            OpenMode::Fresh if occupied => return Err(RunDirError::NotEmpty(root.into())),
-            OpenMode::Overwrite if occupied && !is_run => return Err(RunDirError::NotARun(root.into())),
-            OpenMode::Resume if !is_run => return Err(RunDirError::Missing(root.into())),
-            _ => fs::create_dir_all(root).map_err(FileError::new("create", root))?,
-        }
-
+        plan(root, mode, &record)?;
+        fs::create_dir_all(root).map_err(FileError::new("create", root))?;
         let lock = take_lock(root)?;
-        match mode {
-            OpenMode::Resume => check_scene(root, &read_record(root)?, &record)?,
-            // Between the look and the lock another process may have started a run here.
-            OpenMode::Fresh if inspect(root)? => return Err(RunDirError::NotEmpty(root.into())),
-            OpenMode::Fresh => {}
-            OpenMode::Overwrite => delete_run(root)?,
+        // Between the look and the lock another process may have started a run here.
+        let Plan { continues, delete } = plan(root, mode, &record)?;
+        for path in delete {
+            fs::remove_file(&path).map_err(FileError::new("delete", &path))?;
         }
-        for part in DIRECTORIES.map(|d| root.join(d)) {
-            fs::create_dir_all(&part).map_err(FileError::new("create", &part))?;
-            atomic::remove_leftovers(&part)?;
-        }
-        atomic::remove_leftovers(root)?;
-        if mode != OpenMode::Resume {
-            let text = serde_json::to_vec_pretty(&record).expect("two strings always encode");
+        if !continues {
+            let text = serde_json::to_vec_pretty(&record).expect("plain strings always encode");
             atomic::write_bytes(&root.join(MARKER), &text)?;
         }
-        atomic::write_bytes(&root.join("scene.toml"), scene_toml.as_bytes())?;
+        for part in PARTS.map(|d| root.join(d)) {
+            fs::create_dir_all(&part).map_err(FileError::new("create", &part))?;
+        }
         Ok(Self { root: root.into(), record, _lock: lock })
+    }
+
+    /// Write the effective scene, after the mesh files it names: once it is there, the run can be resumed from the directory alone.
+    pub fn write_scene<'a>(
+        &self,
+        scene_toml: &str,
+        meshes: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<(), FileError> {
+        for (path, bytes) in meshes {
+            atomic::write_bytes(&self.root.join(path), bytes)?;
+        }
+        atomic::write_bytes(&self.root.join("scene.toml"), scene_toml.as_bytes())
     }
 
     /// Take the directory of a finished or interrupted run, to draw its frames again.
     pub fn open_existing(root: &Path) -> Result<Self, RunDirError> {
-        inspect(root)?;
-        if !root.join(MARKER).is_file() {
-            return Err(RunDirError::Missing(root.into()));
-        }
+        let (_, record) = look(root, None)?;
+        let record = record.ok_or_else(|| RunDirError::Missing(root.into()))??;
         let lock = take_lock(root)?;
-        Ok(Self { root: root.into(), record: read_record(root)?, _lock: lock })
+        Ok(Self { root: root.into(), record, _lock: lock })
+    }
+
+    /// Refuse a directory in which a run's files are not files; one that is not there is fine.
+    pub fn check(root: &Path) -> Result<(), RunDirError> {
+        look(root, None).map(|_| ())
     }
 
     /// The directory.
@@ -205,14 +220,48 @@ pub fn scene_hash(physics: &str) -> [u8; 32] {
     *blake3::hash(physics.as_bytes()).as_bytes()
 }
 
-/// Whether there is anything in the directory besides a lock; absent counts as empty.
-fn inspect(root: &Path) -> Result<bool, RunDirError> {
-    match fs::read_dir(root) {
-        Ok(mut entries) => Ok(entries.any(|e| e.map_or(true, |e| e.file_name() != LOCK))),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(e) if e.kind() == io::ErrorKind::NotADirectory => Err(RunDirError::NotADirectory(root.into())),
-        Err(e) => Err(FileError::new("read", root)(e).into()),
+/// What is to be done with a directory.
+struct Plan {
+    /// Whether the run in it goes on.
+    continues: bool,
+    /// Files that must go first, in this order.
+    delete: Vec<PathBuf>,
+}
+
+/// What to do with a directory for a run like `wanted`, or why it is refused.
+fn plan(root: &Path, mode: OpenMode, wanted: &RunRecord) -> Result<Plan, RunDirError> {
+    let (inventory, record) = look(root, Some(&wanted.contents))?;
+    let is_marked = matches!(record, Some(Ok(_)));
+    let keep = [LOCK, MARKER];
+    let files = inventory.files.iter();
+    let all = || files.clone().filter(|f| !keep.contains(&f.name.as_str()) || !f.is_complete);
+    let paths = |delete: Vec<&Found>| delete.into_iter().map(|f| f.path.clone()).collect();
+    let anew = || Ok(Plan { continues: false, delete: paths(all().collect()) });
+    match (mode, record) {
+        (OpenMode::Resume, _) if !root.is_dir() => Err(RunDirError::Missing(root.into())),
+        (OpenMode::Resume, Some(record)) => {
+            check_scene(root, &record?, wanted)?;
+            Ok(Plan { continues: true, delete: paths(files.filter(|f| !f.is_complete).collect()) })
+        }
+        (OpenMode::Overwrite, Some(record)) => record.and_then(|_| anew()),
+        _ if inventory.is_beginning(is_marked) => anew(),
+        (OpenMode::Fresh, _) => Err(RunDirError::NotEmpty(root.into())),
+        (OpenMode::Overwrite, None) => Err(RunDirError::NotARun(root.into())),
+        (OpenMode::Resume, None) => Err(RunDirError::Missing(root.into())),
     }
+}
+
+/// What a directory says about the run in it: its record, if there is a `run.json`, whether that is legible or not.
+type Record = Option<Result<RunRecord, RunDirError>>;
+
+/// What is in a directory, and of which run; `more` is what else may be a run's.
+fn look(root: &Path, more: Option<&Contents>) -> Result<(Inventory, Record), RunDirError> {
+    // Only files in known places first: these tell what the others are called.
+    let is_marked = Inventory::take(root, &[])?.has(MARKER);
+    let record = is_marked.then(|| read_record(root));
+    let written = record.as_ref().and_then(|record| record.as_ref().ok()).map(|record| &record.contents);
+    let contents: Vec<&Contents> = written.into_iter().chain(more).collect();
+    Ok((Inventory::take(root, &contents)?, record))
 }
 
 fn take_lock(root: &Path) -> Result<File, RunDirError> {
@@ -228,8 +277,13 @@ fn take_lock(root: &Path) -> Result<File, RunDirError> {
 
 fn read_record(root: &Path) -> Result<RunRecord, RunDirError> {
     let path = root.join(MARKER);
-    let bytes = fs::read(&path).map_err(FileError::new("read", &path))?;
-    serde_json::from_slice(&bytes).map_err(|e| RunDirError::Damaged { path, problem: e.to_string() })
+    let damaged = |problem: String| RunDirError::Damaged { path: path.clone(), problem };
+    let length = fs::metadata(&path).map_err(FileError::new("read", &path))?.len();
+    if length > MAX_MARKER {
+        return Err(damaged(format!("{length} bytes (limit {MAX_MARKER})")));
+    }
+    let bytes = atomic::read(&path)?;
+    serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))
 }
 
 fn check_scene(root: &Path, found: &RunRecord, expected: &RunRecord) -> Result<(), RunDirError> {
@@ -241,19 +295,16 @@ fn check_scene(root: &Path, found: &RunRecord, expected: &RunRecord) -> Result<(
     Err(RunDirError::OtherScene { path: root.into(), found, expected })
 }
 
-/// Delete what a run writes and nothing else; the marker last, so that an interrupted deletion can be repeated.
-fn delete_run(root: &Path) -> Result<(), FileError> {
-    let gone = |result: io::Result<()>| match result {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    };
-    for path in DIRECTORIES.map(|d| root.join(d)) {
-        gone(fs::remove_dir_all(&path)).map_err(FileError::new("delete", &path))?;
+impl From<InventoryError> for RunDirError {
+    fn from(error: InventoryError) -> Self {
+        match error {
+            InventoryError::File(error) if error.source.kind() == io::ErrorKind::NotADirectory => {
+                Self::NotADirectory(error.path)
+            }
+            InventoryError::File(error) => error.into(),
+            InventoryError::Strange(strange) => strange.into(),
+        }
     }
-    for path in ["stats.jsonl", "scene.toml", MARKER].map(|f| root.join(f)) {
-        gone(fs::remove_file(&path)).map_err(FileError::new("delete", &path))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -266,7 +317,10 @@ mod tests {
     }
 
     fn open(root: &Path, mode: OpenMode, scene: &str) -> Result<RunDir, RunDirError> {
-        RunDir::open(root, mode, &identity(scene), scene)
+        let contents = Contents { solids: vec!["ball".into()], meshes: vec!["0123-ball.obj".into()] };
+        let run = RunDir::open(root, mode, &identity(scene), contents)?;
+        run.write_scene(scene, [("meshes/0123-ball.obj", &b"v"[..])])?;
+        Ok(run)
     }
 
     #[test]
@@ -284,14 +338,125 @@ mod tests {
     fn an_occupied_directory_is_refused_unless_told_otherwise() {
         let dir = Scratch::new("run-occupied");
         drop(open(dir.path(), OpenMode::Fresh, "a").unwrap());
-        assert!(matches!(open(dir.path(), OpenMode::Fresh, "a"), Err(RunDirError::NotEmpty(_))));
         fs::write(dir.path().join("frames/smoke_0001.vdb"), b"x").unwrap();
-        fs::write(dir.path().join("notes.txt"), b"mine").unwrap();
+        assert!(matches!(open(dir.path(), OpenMode::Fresh, "a"), Err(RunDirError::NotEmpty(_))));
+        let mine = ["notes.txt", "x.partial", "frames/smoke_1.vdb", "frames/cup_0001.ply", "meshes/cup.obj"];
+        mine.iter().for_each(|name| fs::write(dir.path().join(name), b"mine").unwrap());
         drop(open(dir.path(), OpenMode::Resume, "a").unwrap());
         assert!(dir.path().join("frames/smoke_0001.vdb").exists());
+        for name in ["frames/ball_0003.ply", "preview/frame_0000.png", "frames/water_0001.vdb.partial"] {
+            fs::write(dir.path().join(name), b"x").unwrap();
+        }
         drop(open(dir.path(), OpenMode::Overwrite, "b").unwrap());
-        assert!(!dir.path().join("frames/smoke_0001.vdb").exists());
-        assert!(dir.path().join("notes.txt").exists(), "a user's file is never deleted");
+        for name in ["frames/smoke_0001.vdb", "frames/ball_0003.ply", "preview/frame_0000.png"] {
+            assert!(!dir.path().join(name).exists(), "{name}");
+        }
+        assert!(!dir.path().join("frames/water_0001.vdb.partial").exists());
+        for name in mine {
+            assert!(dir.path().join(name).exists(), "a user's {name} is never deleted");
+        }
+    }
+
+    /// Row 34: a kill at any moment before the first frame leaves a directory in which a run starts over, however it is
+    /// started. The moments are those between two changes to the directory.
+    #[test]
+    fn a_run_killed_before_its_first_frame_starts_over() {
+        let dir = Scratch::new("run-killed");
+        let record = {
+            let run = open(&dir.path().join("whole"), OpenMode::Fresh, "a").unwrap();
+            fs::read(run.root().join(MARKER)).unwrap()
+        };
+        let changes = [
+            ".lock",
+            "run.json.partial",
+            "run.json",
+            "checkpoints/",
+            "frames/",
+            "meshes/",
+            "preview/",
+            "meshes/0123-ball.obj.partial",
+            "meshes/0123-ball.obj",
+            "scene.toml.partial",
+            "scene.toml",
+            "stats.jsonl",
+            "frames/ball_static.ply.partial",
+            "frames/smoke_0000.vdb.partial",
+        ];
+        let lay_out = |root: &Path, moments: usize| {
+            let _ = fs::remove_dir_all(root);
+            fs::create_dir_all(root).unwrap();
+            for change in &changes[..moments] {
+                let path = root.join(change);
+                match change.strip_suffix('/') {
+                    Some(_) => fs::create_dir(&path).unwrap(),
+                    None if *change == MARKER => fs::write(&path, &record).unwrap(),
+                    None => fs::write(&path, b"").unwrap(),
+                }
+                // A file that is complete was renamed.
+                let _ = fs::remove_file(atomic::temporary_path(&path));
+            }
+        };
+        let root = dir.path().join("run");
+        for moments in 0..=changes.len() {
+            for mode in [OpenMode::Fresh, OpenMode::Overwrite, OpenMode::Resume] {
+                lay_out(&root, moments);
+                let run = open(&root, mode, "a").unwrap_or_else(|e| panic!("{:?} {mode:?}: {e}", &changes[..moments]));
+                assert!(Inventory::take(&root, &[&run.record.contents]).unwrap().files.iter().all(|f| f.is_complete));
+                assert_eq!(run.scene_toml().unwrap(), "a");
+            }
+            lay_out(&root, moments);
+            fs::write(root.join("notes.txt"), b"mine").unwrap();
+            assert!(open(&root, OpenMode::Fresh, "a").is_err(), "{moments}: with a file of somebody else's");
+        }
+        lay_out(&root, changes.len());
+        fs::write(root.join("frames/smoke_0000.vdb"), b"x").unwrap();
+        assert!(matches!(open(&root, OpenMode::Fresh, "a"), Err(RunDirError::NotEmpty(_))), "a frame is worth keeping");
+        lay_out(&root, changes.len());
+        fs::write(root.join("stats.jsonl"), b"{}\n").unwrap();
+        assert!(matches!(open(&root, OpenMode::Fresh, "a"), Err(RunDirError::NotEmpty(_))), "so are statistics");
+    }
+
+    /// Links, pipes and directories in the place of a run's files are refused, and nothing is done through them.
+    #[test]
+    fn a_prepared_directory_is_refused() {
+        use std::os::unix::fs::symlink;
+        let dir = Scratch::new("run-prepared");
+        let (root, outside) = (dir.path().join("run"), dir.path().join("outside"));
+        let files = [
+            "run.json",
+            "scene.toml",
+            "stats.jsonl",
+            ".lock",
+            "frames/smoke_0000.vdb",
+            "frames/ball_0001.ply.partial",
+            "preview/animation.gif",
+            "checkpoints/checkpoint_0000000001.btub",
+            "meshes/0123-ball.obj",
+        ];
+        for name in files.into_iter().chain(PARTS) {
+            for target in ["file", "directory", "absent", ""] {
+                let _ = fs::remove_dir_all(dir.path());
+                fs::create_dir_all(outside.join("directory")).unwrap();
+                fs::write(outside.join("file"), b"mine").unwrap();
+                drop(open(&root, OpenMode::Fresh, "a").unwrap());
+                let path = root.join(name);
+                let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
+                match target {
+                    "" if PARTS.contains(&name) => fs::write(&path, b"").unwrap(),
+                    "" => fs::create_dir(&path).unwrap(),
+                    target => symlink(outside.join(target), &path).unwrap(),
+                }
+                for mode in [OpenMode::Fresh, OpenMode::Overwrite, OpenMode::Resume] {
+                    let error = open(&root, mode, "a").unwrap_err();
+                    assert!(matches!(error, RunDirError::Strange(_)), "{name} {target} {mode:?}: {error}");
+                }
+                assert!(RunDir::open_existing(&root).is_err() && RunDir::check(&root).is_err(), "{name} {target}");
+                assert_eq!(fs::read(outside.join("file")).unwrap(), b"mine");
+                assert!(
+                    !outside.join("absent").exists() && fs::read_dir(outside.join("directory")).unwrap().count() == 0
+                );
+            }
+        }
     }
 
     /// Row 37: what is no run is not touched, what is a file is no directory, what is not there cannot be resumed.
@@ -327,8 +492,12 @@ mod tests {
         drop(open(dir.path(), OpenMode::Fresh, "a").unwrap());
         let error = open(dir.path(), OpenMode::Resume, "b").unwrap_err();
         assert!(matches!(error, RunDirError::OtherScene { .. }), "{error}");
-        fs::write(dir.path().join(MARKER), b"{").unwrap();
-        assert!(matches!(open(dir.path(), OpenMode::Resume, "a"), Err(RunDirError::Damaged { .. })));
+        for other in ["{", "{}", "[]", "{\"name\": \"somebody else's\"}"] {
+            fs::write(dir.path().join(MARKER), other).unwrap();
+            assert!(matches!(open(dir.path(), OpenMode::Resume, "a"), Err(RunDirError::Damaged { .. })));
+            assert!(matches!(open(dir.path(), OpenMode::Overwrite, "a"), Err(RunDirError::Damaged { .. })));
+            assert_eq!(fs::read_to_string(dir.path().join(MARKER)).unwrap(), other);
+        }
     }
 
     /// Row 41; a lock file without a living owner, as SIGKILL leaves it, does not count.

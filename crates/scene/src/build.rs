@@ -13,7 +13,7 @@ use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
 use crate::tetrahedra::TetFiles;
 use crate::water::{Filling, Setting};
-use crate::{elastic, hash, overrides, rigid, schema, smoke, water};
+use crate::{elastic, hash, overlaps, overrides, rigid, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
@@ -82,17 +82,18 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     elastic::fill_sizes(&document, &mut file, &meshes, &grid)?;
     contents.triangles = bodies::triangles(&file, &meshes, grid.dx);
     check_memory(&document, &file, contents, options)?;
-    let walls = walls(&document, &file, &grid)?;
     let mut warnings = [&meshes.warnings[..], &tetrahedra.warnings].concat();
+    let walls = walls(&document, &file, &grid, &mut warnings)?;
     bodies::check_count(&document, &file)?;
     let mut names = BTreeSet::new();
     let obstacles = bodies::obstacles(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
     let free = rigid::bodies(&document, &file, &meshes, &grid, &mut names, &mut warnings)?;
     let room = Room { grid: &grid, walls: &walls };
     let soft = elastic::bodies(&document, &file, (&meshes, &tetrahedra), &room, &mut names, &mut warnings)?;
+    warnings.extend(overlaps::warnings(&soft, &free, &obstacles, &grid));
     contents.add_elastic(&soft);
     check_memory(&document, &file, contents, options)?;
-    let joints = rigid::joints(&document, &file, &free)?;
+    let joints = rigid::joints(&document, &file, &free, &grid)?;
     let render = render(&document, &file)?;
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
@@ -183,7 +184,13 @@ pub(crate) fn grid(file: &SceneFile) -> Grid {
 }
 
 /// The sides of the domain; without an opening, what is blown in must be sucked out, unless there is air to give way.
-fn walls(document: &Document, file: &SceneFile, grid: &Grid) -> Result<[[Wall; 2]; 3], SceneError> {
+/// A side through which nothing passes is closed, whatever it is called.
+fn walls(
+    document: &Document,
+    file: &SceneFile,
+    grid: &Grid,
+    warnings: &mut Vec<String>,
+) -> Result<[[Wall; 2]; 3], SceneError> {
     let mut walls = [[Wall::Closed; 2]; 3];
     let (mut net, mut total) = (0.0, 0.0);
     let mut last_inflow = "";
@@ -198,6 +205,13 @@ fn walls(document: &Document, file: &SceneFile, grid: &Grid) -> Result<[[Wall; 2
             walls[axis.index()][upper] = match wall {
                 WallEntry::Closed => Wall::Closed,
                 WallEntry::Open => Wall::Open,
+                WallEntry::Inflow { velocity, .. } if velocity[axis.index()] == 0.0 => {
+                    let across = ["x", "y", "z"][axis.index()];
+                    warnings.push(format!(
+                        "walls.{key}: nothing passes at velocity {velocity:?} m/s, whose {across} is 0: taken as a closed side"
+                    ));
+                    Wall::Closed
+                }
                 WallEntry::Inflow { velocity, density, temperature } => {
                     let inward = if upper == 0 { velocity[axis.index()] } else { -velocity[axis.index()] };
                     (net, total, last_inflow) = (net + inward * area, total + (inward * area).abs(), key);

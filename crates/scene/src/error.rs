@@ -5,6 +5,8 @@ use std::fmt;
 /// What is wrong, in the terms of the exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
+    /// A change to the scene on the command line cannot be understood.
+    Usage,
     /// The scene file contradicts its schema or itself.
     Scene,
     /// A mesh file's content is unusable.
@@ -63,6 +65,12 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// A number as people write it, to four places; very large and very small ones with a power of ten.
+pub fn short(x: f64) -> String {
+    let is_plain = x == 0.0 || (1e-3..1e6).contains(&x.abs());
+    if is_plain { format!("{x:.4}") } else { format!("{x:.3e}") }
+}
+
 /// The last `limit` characters of `text`; the end of a path says more than its beginning.
 fn shorten_front(text: &str, limit: usize) -> String {
     let surplus = text.chars().count().saturating_sub(limit);
@@ -90,6 +98,11 @@ mod tests {
         let line = one_line(&format!("a\nb\x1b[2J{}", "x".repeat(1000)));
         assert!(line.starts_with("a b\\u{1b}[2Jxx"), "{line}");
         assert_eq!(line.chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([0.0, -0.25, 1e308, 1e-7].map(short), ["0.0000", "-0.2500", "1.000e308", "1.000e-7"]);
     }
 
     #[test]

@@ -20,7 +20,9 @@ mod error;
 pub mod file;
 mod fill;
 mod hash;
+mod limits;
 mod memory;
+mod overlaps;
 mod overrides;
 mod placement;
 mod reference;
@@ -33,7 +35,7 @@ mod water;
 
 pub use assets::MeshAsset;
 pub use build::{LoadOptions, Scene, load};
-pub use error::{ErrorKind, SceneError, one_line};
+pub use error::{ErrorKind, SceneError, one_line, short};
 pub use file::SceneFile;
 pub use memory::{Contents, Memory, available_memory};
 pub use reference::reference_page;

@@ -1,6 +1,7 @@
 //! How much memory a run needs, told before any of it is allocated.
 
 use crate::file::{ObstacleEntry, SceneFile, TransferName};
+use crate::limits;
 use bathtub_engine::solid::elastic::Elastic;
 use bathtub_output::render::smoke_bytes;
 use std::fs::read_to_string;
@@ -154,8 +155,8 @@ pub fn size_text(bytes: f64) -> String {
     format!("{:.1} {}", bytes / 1024f64.powi(power as i32), units[power])
 }
 
-/// Bytes that this process may still take: the machine's available memory, or less where a control group says so.
-/// `None` where neither can be read.
+/// Bytes that this process may still take: the machine's available memory, or less where a control group or a limit of the process
+/// says so. `None` where none of them can be read.
 pub fn available_memory() -> Option<f64> {
     let number = |path: &str| read_to_string(path).ok()?.trim().parse::<f64>().ok();
     let machine = read_to_string("/proc/meminfo").ok().and_then(|text| {
@@ -165,7 +166,9 @@ pub fn available_memory() -> Option<f64> {
     let group = number("/sys/fs/cgroup/memory.max")
         .zip(number("/sys/fs/cgroup/memory.current"))
         .map(|(most, used)| (most - used).max(0.0));
-    [machine, group].into_iter().flatten().reduce(f64::min)
+    // Code and threads, which every estimate counts, have taken their part of this one already.
+    let process = limits::address_space().map(|left| left + FIXED_BYTES);
+    [machine, group, process].into_iter().flatten().reduce(f64::min)
 }
 
 #[cfg(test)]

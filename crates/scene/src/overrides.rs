@@ -7,6 +7,9 @@
 use crate::document::{Document, Entry, Node, Place, Value};
 use crate::error::{ErrorKind, SceneError};
 
+/// Longest key, bytes: names of bodies are part of it.
+const LONGEST_KEY: usize = 1000;
+
 /// Apply the `--set` arguments in order.
 pub fn apply(document: &mut Document, arguments: &[String]) -> Result<(), SceneError> {
     for argument in arguments {
@@ -19,6 +22,11 @@ pub fn apply(document: &mut Document, arguments: &[String]) -> Result<(), SceneE
         let Some((path, written)) = argument.split_once('=') else {
             return Err(refuse(document, 0, "expected key=value, for example grid.cells=[32,48,32]"));
         };
+        if path.len() > LONGEST_KEY {
+            let message =
+                format!("the key has {} bytes, no key of a scene has {LONGEST_KEY}; write key=value", path.len());
+            return Err(document.error(ErrorKind::Usage, place, "", message));
+        }
         if path.split('.').any(|segment| segment.trim().is_empty()) {
             return Err(refuse(document, 0, "the key is empty; write section.key=value, for example time.frames=10"));
         }
@@ -119,6 +127,15 @@ mod tests {
         assert!(set(&["obstacle.cube.position=1"]).unwrap_err().starts_with("--set #1:1:10: no element `cube`"));
         assert!(set(&["grid.cells.0.x=1"]).unwrap_err().contains("`grid.cells.0` is a single value"));
         assert!(set(&["=1"]).unwrap_err().contains("the key is empty"));
+    }
+
+    #[test]
+    fn a_key_of_any_length_is_answered() {
+        for key in ["a".repeat(70_000), "a.".repeat(70_000) + "a", "a".repeat(1001)] {
+            let error = set(&[&format!("{key}=[1]")]).unwrap_err();
+            assert!(error.contains(&format!("the key has {} bytes", key.len())), "{error}");
+        }
+        assert!(set(&[&format!("grid.{}=1", "a".repeat(900))]).is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Where bodies are: their bounds against the domain.
 
 use crate::document::Document;
-use crate::error::{ErrorKind, SceneError};
+use crate::error::{ErrorKind, SceneError, short};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
 use glam::DVec3;
@@ -40,10 +40,19 @@ pub fn check_meets_domain(
     if meets_domain(grid, [lo, hi]) {
         return Ok(());
     }
-    let span = |lo: DVec3, hi: DVec3| format!("{:.4?} to {:.4?} m", lo.to_array(), hi.to_array());
-    let (body, domain) = (span(lo, hi), span(grid.origin, grid.upper()));
+    let (body, domain) = (span([lo, hi]), span([grid.origin, grid.upper()]));
     let message = format!("\"{name}\" starts outside the domain: it spans {body}, the domain {domain}; move it inside");
     Err(document.error_at(ErrorKind::Scene, key, message))
+}
+
+/// A box in words.
+pub fn span([lo, hi]: [DVec3; 2]) -> String {
+    format!("{} to {} m", point(lo), point(hi))
+}
+
+/// A point in words.
+pub fn point(x: DVec3) -> String {
+    format!("[{}]", x.to_array().map(short).join(", "))
 }
 
 /// Whether a box and the domain share a volume.

@@ -2,9 +2,9 @@
 
 use crate::bodies::{Meshes, copies, rotation, shape, spin, take_name, too_thin};
 use crate::document::Document;
-use crate::error::{ErrorKind, SceneError};
+use crate::error::{ErrorKind, SceneError, short};
 use crate::file::{BodyEntry, InterfaceName, JointEntry, JointTypeName, SceneFile};
-use crate::placement::{bounds, check_meets_domain, velocity};
+use crate::placement::{bounds, check_meets_domain, point, span, velocity};
 use crate::schema::suggest;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
@@ -111,8 +111,9 @@ pub fn slice(
         let (from, to) = (grid.origin[a], grid.upper()[a]);
         if lo[a] > from + ALIGNED * grid.dx || hi[a] < to - ALIGNED * grid.dx {
             let message = format!(
-                "\"{name}\" spans {:.4} to {:.4} m along the flat axis; it must reach across the cell from {from:.4} to {to:.4} m",
-                lo[a], hi[a]
+                "\"{name}\" spans {} to {} m along the flat axis; it must reach across the cell from {from:.4} to {to:.4} m",
+                short(lo[a]),
+                short(hi[a])
             );
             return Err(document.error_at(ErrorKind::Scene, key, message));
         }
@@ -123,7 +124,12 @@ pub fn slice(
 }
 
 /// The scene's joints between `bodies`.
-pub fn joints(document: &Document, file: &SceneFile, bodies: &[RigidBody]) -> Result<Vec<Joint>, SceneError> {
+pub fn joints(
+    document: &Document,
+    file: &SceneFile,
+    bodies: &[RigidBody],
+    grid: &Grid,
+) -> Result<Vec<Joint>, SceneError> {
     let number = |key: String, name: &str| {
         let found = bodies.iter().position(|body| body.name == name);
         found.ok_or_else(|| {
@@ -150,9 +156,33 @@ pub fn joints(document: &Document, file: &SceneFile, bodies: &[RigidBody]) -> Re
             );
             return Err(document.error_at(ErrorKind::Scene, &format!("{key}.other"), message));
         }
+        check_anchor(document, &key, entry, bodies, grid)?;
         Ok(Joint { kind: kind(document, &key, entry)?, body, other, anchor: DVec3::from(entry.anchor) })
     };
     file.joint.iter().enumerate().map(joint).collect()
+}
+
+/// An anchor may be anywhere in the domain, where a pendulum hangs from it as from a rod; beyond it, and in none of the bodies, it is
+/// a mistake: given in another unit, or in a body's own frame.
+fn check_anchor(
+    document: &Document,
+    key: &str,
+    entry: &JointEntry,
+    bodies: &[RigidBody],
+    grid: &Grid,
+) -> Result<(), SceneError> {
+    let anchor = DVec3::from(entry.anchor);
+    let within = |[lo, hi]: [DVec3; 2]| anchor.cmpge(lo).all() && anchor.cmple(hi).all();
+    let mut spans = bodies.iter().map(|body| bounds(&body.shape, &body.pose));
+    if within([grid.origin, grid.upper()]) || spans.any(within) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} m is outside the domain, {}, and in no body; anchors are given in the world, m",
+        point(anchor),
+        span([grid.origin, grid.upper()])
+    );
+    Err(document.error_at(ErrorKind::Scene, &format!("{key}.anchor"), message))
 }
 
 fn kind(document: &Document, key: &str, entry: &JointEntry) -> Result<JointKind, SceneError> {

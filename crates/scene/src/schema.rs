@@ -137,6 +137,9 @@ impl Checker<'_> {
         let limit = |name: &str| schema[name].as_u64();
         let (least, most) = (limit("minItems").unwrap_or(0), limit("maxItems").unwrap_or(u64::MAX));
         let count = items.len() as u64;
+        if count == 0 && least == 1 {
+            return self.refuse(node.place, path, "an empty list says nothing; give a value or remove the key".into());
+        }
         if count < least || count > most {
             let wanted = if least == most { format!("{least}") } else { format!("at least {least}") };
             let wanted = if count > most && least != most { format!("at most {most}") } else { wanted };

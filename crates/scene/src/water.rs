@@ -2,7 +2,7 @@
 
 use crate::bodies::Meshes;
 use crate::document::Document;
-use crate::error::{ErrorKind, SceneError};
+use crate::error::{ErrorKind, SceneError, short};
 use crate::file::{BubblesName, LiquidEntry, SceneFile, TransferName, WaterSection};
 use crate::placement::velocity;
 use crate::regions::{Place, Region, Samples, check_unique, end_of};
@@ -109,11 +109,15 @@ fn liquids(
                 let (floor, top) = (grid.origin.y, grid.upper().y);
                 if level <= floor {
                     warnings.push(format!(
-                        "{key} \"{name}\" holds no water: its level of {level:.4} m is not above the floor at {floor:.4} m"
+                        "{key} \"{name}\" holds no water: its level of {} m is not above the floor at {} m",
+                        short(level),
+                        short(floor)
                     ));
                 } else if level > top {
                     warnings.push(format!(
-                        "{key} \"{name}\" fills the whole domain: its level of {level:.4} m is above the top at {top:.4} m"
+                        "{key} \"{name}\" fills the whole domain: its level of {} m is above the top at {} m",
+                        short(level),
+                        short(top)
                     ));
                 }
                 engine::Region::Below(level)
@@ -286,20 +290,21 @@ fn check_filling(
 
     let flows = inflows(file, params, setting);
     let duration = file.time.frames as f64 / file.time.fps;
-    let brought: f64 = flows.iter().map(|flow| flow.rate * flow.time_until(duration)).sum();
+    let brought: f64 = flows.iter().map(|flow| flow.rate.max(0.0) * flow.time_until(duration)).sum();
     let filling = Filling { start: wet, most: (wet + brought).min(open) };
 
     let closed = walls.iter().flatten().all(|wall| *wall != Wall::Open) && params.drains.is_empty();
     let air = open - wet;
     if closed
         && air <= 0.0
-        && let Some(flow) = flows.first()
+        && let Some((key, rate)) = unbalanced(&flows)
     {
-        let rate = flow.rate;
+        let what = if rate > 0.0 { "enter" } else { "leave" };
         let message = format!(
-            "incompatible sources: {rate:.3e} m³/s enter a closed domain that is full; open a side, add a drain or leave air"
+            "incompatible sources: {:.3e} m³/s {what} a closed domain that is full; open a side, add a drain or leave air",
+            rate.abs()
         );
-        return Err(document.error_at(ErrorKind::Scene, &flow.key, message));
+        return Err(document.error_at(ErrorKind::Scene, key, message));
     }
     if closed && brought > air {
         warnings.push(format!(
@@ -307,7 +312,7 @@ fn check_filling(
             if file.pressure.allow_incompatible { "" } else { " and the run ends" }
         ));
     }
-    if wet <= 0.0 && flows.is_empty() {
+    if wet <= 0.0 && brought <= 0.0 {
         warnings.push("there is no water in this scene, and none comes in".into());
     }
     Ok(filling)
@@ -335,10 +340,10 @@ impl Body {
     }
 }
 
-/// Water that comes in.
+/// Water that comes in, or leaves.
 struct Flow {
     key: String,
-    /// m³/s.
+    /// m³/s, negative if it leaves.
     rate: f64,
     /// s.
     start: f64,
@@ -352,7 +357,18 @@ impl Flow {
     }
 }
 
-/// All sources and sides that bring water in.
+/// Where a full domain gets more than it loses, or loses more, and how much, m³/s. Sides that only pass water on are no fault;
+/// of a source the flow is an estimate, and nothing is known to balance it.
+fn unbalanced(flows: &[Flow]) -> Option<(&str, f64)> {
+    if let Some(source) = flows.iter().find(|flow| flow.key.starts_with("source")) {
+        return Some((&source.key, source.rate));
+    }
+    let (net, total) = flows.iter().fold((0.0, 0.0), |(net, total), flow| (net + flow.rate, total + flow.rate.abs()));
+    let of_net = flows.iter().find(|flow| flow.rate * net > 0.0)?;
+    (net.abs() > 1e-9 * total).then_some((&of_net.key, net))
+}
+
+/// All sources and sides that bring water in or let it out at a given speed.
 fn inflows(file: &SceneFile, params: &WaterParams, setting: &Setting) -> Vec<Flow> {
     let grid = setting.grid;
     let of_source = |(i, source): (usize, &WaterSource)| {
@@ -369,14 +385,9 @@ fn inflows(file: &SceneFile, params: &WaterParams, setting: &Setting) -> Vec<Flo
         for (side, (key, _)) in sides.into_iter().enumerate() {
             let Wall::Inflow { velocity, .. } = setting.walls[axis.index()][side] else { continue };
             let inward = if side == 0 { velocity[axis.index()] } else { -velocity[axis.index()] };
-            flows.push(Flow {
-                key: format!("walls.{key}"),
-                rate: area * inward.max(0.0),
-                start: 0.0,
-                end: f64::INFINITY,
-            });
+            flows.push(Flow { key: format!("walls.{key}"), rate: area * inward, start: 0.0, end: f64::INFINITY });
         }
     }
-    flows.retain(|flow| flow.rate > 0.0);
+    flows.retain(|flow| flow.rate != 0.0);
     flows
 }

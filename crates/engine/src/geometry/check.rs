@@ -3,8 +3,8 @@
 //! Everything downstream (cut cells, signed distance, buoyancy) needs each edge to be passed exactly
 //! once in each direction. Meshes from files often repeat vertices instead of sharing them (STL
 //! always does), so vertices are merged only if the mesh is not closed without: first identical
-//! ones, then those nearer than a millionth of the diagonal. Self-intersections are not looked for:
-//! where a surface overlaps itself, cut cells count the solid once.
+//! ones, then those nearer than a millionth of the diagonal. A surface that passes through itself is allowed, with a warning:
+//! where it overlaps itself, cut cells count the solid once, but its volume counts it twice.
 
 use super::TriMesh;
 use glam::DVec3;
@@ -149,6 +149,18 @@ pub enum MeshWarning {
         /// How many.
         count: usize,
     },
+    /// The surface passes through itself.
+    #[error(
+        "the surface passes through itself: {count} pairs of triangles cross, the first are {} and {}; what overlaps counts \
+         twice in its volume and mass; unite its parts",
+        first[0], first[1]
+    )]
+    Crossing {
+        /// How many pairs.
+        count: usize,
+        /// The first.
+        first: [usize; 2],
+    },
     /// All normals pointed inwards.
     #[error("the surface was inside out (volume {volume} m³) and was turned")]
     Flipped {
@@ -177,6 +189,9 @@ impl TriMesh {
         if volume < 0.0 {
             mesh.flip();
             warnings.push(MeshWarning::Flipped { volume: format!("{volume:.3e}") });
+        }
+        if let (count, Some(first)) = mesh.crossings() {
+            warnings.push(MeshWarning::Crossing { count, first });
         }
         Ok((mesh, warnings))
     }

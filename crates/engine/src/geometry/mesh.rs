@@ -2,7 +2,7 @@
 //!
 //! Volume, centroid and inertia are sums over the signed tetrahedra that the triangles span with a
 //! point: exact for the polyhedron, whatever its shape. Only [`TriMesh::check`] makes
-//! sure that a mesh from outside is closed; nothing here looks for self-intersections.
+//! sure that a mesh from outside is closed, and tells if it passes through itself.
 
 use super::Pose;
 use glam::{DMat3, DVec3};

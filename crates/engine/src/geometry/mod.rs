@@ -2,6 +2,7 @@
 
 mod band;
 mod check;
+mod crossings;
 mod distance;
 mod formats;
 mod mesh;

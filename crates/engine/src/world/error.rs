@@ -87,8 +87,10 @@ pub enum Fastest {
     Cell([usize; 3]),
     /// The solid of this name.
     Solid(String),
-    /// What sources let in.
+    /// What sources and sides let in.
     Source,
+    /// What falls freely, at the end of the step.
+    Falling,
 }
 
 impl std::fmt::Display for Fastest {
@@ -96,7 +98,8 @@ impl std::fmt::Display for Fastest {
         match self {
             Self::Cell(cell) => write!(f, "in cell {cell:?}"),
             Self::Solid(name) => write!(f, "of solid {name:?}"),
-            Self::Source => write!(f, "of a source"),
+            Self::Source => write!(f, "of a source or an inflow"),
+            Self::Falling => write!(f, "of what falls freely"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod error;
 mod params;
+mod restore;
 
 use crate::coupling::Medium;
 use crate::coupling::contact::{self, Solids};
@@ -25,6 +26,7 @@ pub use error::{BodyError, Fastest, StepError};
 use glam::DVec3;
 pub use params::{Answering, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
+pub use restore::StateError;
 use serde::{Deserialize, Serialize};
 
 /// Elastic bodies slower than this part of their speed of sound squeeze nothing to nothing when they hit a wall.
@@ -218,12 +220,6 @@ impl World {
         &self.state
     }
 
-    /// Continue from a state of the same scene.
-    pub fn restore(&mut self, state: State) {
-        self.state = state;
-        self.place_solids();
-    }
-
     /// The solids' surfaces in world space at the current time, with their names.
     pub fn surfaces(&self) -> Vec<(String, TriMesh)> {
         self.immersed.surfaces(self.state.time)
@@ -258,7 +254,8 @@ impl World {
         // A rest within round-off of a whole number of steps is that number of steps.
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);
         if dt < time.min_dt && limit < time.min_dt {
-            let step = self.state.step + 1;
+            let (step, gained) = (self.state.step + 1, fall * crossing);
+            let (speed, place) = if gained > speed { (gained, Fastest::Falling) } else { (speed, place) };
             return Err(StepError::TimeStepCollapse { step, dt, limit: time.min_dt, speed, place });
         }
         Ok(dt)

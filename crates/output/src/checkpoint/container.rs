@@ -1,5 +1,6 @@
 //! The container: named sections of bytes with checksums, read with suspicion.
 
+use bathtub_engine::world::StateError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
@@ -78,6 +79,9 @@ pub enum CheckpointError {
         /// `is missing`, `does not decode`, …
         problem: String,
     },
+    /// They decode to a state that cannot be one of the scene.
+    #[error("the checkpoint holds no state of this scene: {0}")]
+    State(#[from] StateError),
     /// It belongs to another scene.
     #[error(
         "the checkpoint belongs to another scene (hash {found}, this scene has {expected}); use another --out or --overwrite"

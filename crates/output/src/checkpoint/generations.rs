@@ -2,6 +2,7 @@
 
 use super::container::{self, Checkpoint, CheckpointError, Identity};
 use crate::atomic::{self, FileError};
+use crate::inventory::number;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -36,9 +37,7 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, CheckpointError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).map_err(FileError::new("read", directory))? {
         let path = entry.map_err(FileError::new("read", directory))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let number = name.strip_prefix(PREFIX).and_then(|n| n.strip_suffix(SUFFIX));
-        if let Some(step) = number.and_then(|n| n.parse().ok()) {
+        if let Some(step) = path.file_name().and_then(|name| checkpoint_step(name.to_str()?)) {
             found.push((step, path));
         }
     }
@@ -46,13 +45,22 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, CheckpointError> {
     Ok(found)
 }
 
+/// The step of the checkpoint that has this file name.
+pub(crate) fn checkpoint_step(name: &str) -> Option<u64> {
+    number(name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?, 10)
+}
+
 /// Find the newest checkpoint that verifies and belongs to `expected`.
 pub fn latest_valid(directory: &Path, expected: &Identity) -> Result<Latest, CheckpointError> {
     let mut skipped = Vec::new();
-    for (_, path) in list(directory)? {
-        let bytes = fs::read(&path).map_err(FileError::new("read", &path)).map_err(CheckpointError::from);
+    for (step, path) in list(directory)? {
+        let bytes = atomic::read(&path).map_err(CheckpointError::from);
         match bytes.and_then(|bytes| container::read(&bytes, expected)) {
-            Ok(checkpoint) => return Ok(Latest { checkpoint, path, skipped }),
+            Ok(checkpoint) if checkpoint.step == step => return Ok(Latest { checkpoint, path, skipped }),
+            Ok(checkpoint) => {
+                let problem = format!("has step {}, the file's name has {step}", checkpoint.step);
+                skipped.push((path, CheckpointError::Content { name: "clock".into(), problem }));
+            }
             Err(error) => skipped.push((path, error)),
         }
     }

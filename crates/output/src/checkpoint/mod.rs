@@ -19,5 +19,6 @@ mod generations;
 mod state;
 
 pub use container::{Checkpoint, CheckpointError, FORMAT_VERSION, Identity, read, write};
+pub(crate) use generations::checkpoint_step;
 pub use generations::{KEPT, Latest, discard_after, latest_valid, list, save};
-pub use state::{from_sections, state_hash, to_sections};
+pub use state::{from_sections, state_hash, state_of, to_sections};

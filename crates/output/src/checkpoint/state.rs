@@ -1,6 +1,6 @@
 //! The engine's state as sections of a checkpoint, and its hash.
 
-use super::container::CheckpointError;
+use super::container::{Checkpoint, CheckpointError};
 use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::fluid::water::{Bubble, Particles, WaterState};
@@ -32,6 +32,16 @@ pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
             ]),
     }
     sections
+}
+
+/// The state in a checkpoint, whose header must agree with it.
+pub fn state_of(checkpoint: &Checkpoint, grid: &Grid) -> Result<State, CheckpointError> {
+    let state = from_sections(&checkpoint.sections, grid)?;
+    if state.step != checkpoint.step {
+        let problem = format!("has step {}, the header has {}", state.step, checkpoint.step);
+        return Err(CheckpointError::Content { name: "clock".into(), problem });
+    }
+    Ok(state)
 }
 
 /// The state that [`to_sections`] took apart; every field must have the shape of `grid`.

@@ -10,6 +10,7 @@ mod palette;
 pub use self::gif::write_animation;
 
 use crate::atomic::{self, FileError};
+use crate::inventory::number;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,12 @@ impl Image {
 /// Where the picture of a frame is.
 pub fn picture_path(directory: &Path, frame: u64) -> PathBuf {
     directory.join(format!("frame_{frame:04}.png"))
+}
+
+/// Whether a run gives a file beside its pictures this name.
+pub(crate) fn is_picture(name: &str) -> bool {
+    let digits = name.strip_prefix("frame_").and_then(|rest| rest.strip_suffix(".png"));
+    ["animation.gif", "animation.mp4"].contains(&name) || digits.is_some_and(|digits| number(digits, 4).is_some())
 }
 
 /// Write a PNG file.
@@ -72,9 +79,22 @@ pub fn read_png(path: &Path) -> Result<Image, FileError> {
     read().map_err(FileError::new("read", path))
 }
 
-/// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg. Returns false where there is no ffmpeg.
-pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<bool, FileError> {
+/// What became of the MP4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Video {
+    /// It is there.
+    Made,
+    /// There is no ffmpeg.
+    NoFfmpeg,
+    /// There is one, but it did not do it: it lacks the encoder, say, or does not start.
+    Failed(String),
+}
+
+/// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg, if that is there and can. It is an extra: whatever ffmpeg
+/// says, the pictures are complete without it.
+pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<Video, FileError> {
     let temporary = atomic::temporary_path(path);
+    atomic::make_way(&temporary).map_err(FileError::new("create", &temporary))?;
     let run = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-y", "-framerate", &fps.to_string(), "-start_number", &first.to_string(), "-i"])
         .arg(pictures.join("frame_%04d.png"))
@@ -83,17 +103,17 @@ pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<b
         .stdin(Stdio::null())
         .output();
     let output = match run {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
-        other => other.map_err(FileError::new("run ffmpeg for", path))?,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Video::NoFfmpeg),
+        Err(e) => return Ok(Video::Failed(e.to_string())),
+        Ok(output) => output,
     };
     if !output.status.success() {
         let _ = std::fs::remove_file(&temporary);
         let said = String::from_utf8_lossy(&output.stderr);
-        let problem = io::Error::other(said.lines().next().unwrap_or("ffmpeg failed").to_string());
-        return Err(FileError::new("write", path)(problem));
+        return Ok(Video::Failed(said.lines().next().unwrap_or("it ended without a word").to_owned()));
     }
     std::fs::rename(&temporary, path).map_err(FileError::new("write", path))?;
-    Ok(true)
+    Ok(Video::Made)
 }
 
 #[cfg(test)]
@@ -113,7 +133,7 @@ mod tests {
         assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
     }
 
-    /// ffmpeg is optional: without it nothing is written and that is no error.
+    /// ffmpeg is optional: where there is none, or none that works, nothing is written and that is no error.
     #[test]
     fn a_video_is_made_where_ffmpeg_is() {
         let dir = Scratch::new("mp4");
@@ -122,11 +142,16 @@ mod tests {
             write_png(&picture_path(dir.path(), n), &image).unwrap();
         }
         let path = dir.path().join("animation.mp4");
-        let made = write_mp4(&path, dir.path(), 0, 24.0).unwrap();
-        assert_eq!(made, path.exists());
-        if made {
-            assert_eq!(std::fs::read(&path).unwrap()[4..8], *b"ftyp");
-            assert!(write_mp4(&path, &dir.path().join("absent"), 0, 24.0).is_err());
+        let video = write_mp4(&path, dir.path(), 0, 24.0).unwrap();
+        assert_eq!(video == Video::Made, path.exists());
+        match video {
+            Video::Made => {
+                assert_eq!(std::fs::read(&path).unwrap()[4..8], *b"ftyp");
+                let nothing = write_mp4(&path, &dir.path().join("absent"), 0, 24.0).unwrap();
+                assert!(matches!(nothing, Video::Failed(_)), "{nothing:?}");
+            }
+            other => eprintln!("no video checked: {other:?}"),
         }
+        assert!(!atomic::temporary_path(&path).exists());
     }
 }

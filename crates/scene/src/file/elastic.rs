@@ -54,6 +54,7 @@ pub struct ElasticEntry {
     /// Copies: one body, with what holds it, at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no
     /// offset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
     /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
     /// `render.solids`; a trace of green for glass.
@@ -117,5 +118,6 @@ pub struct HoldEntry {
     /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; smooth between,
     /// still before the first and after the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
     pub keyframes: Vec<PoseKey>,
 }

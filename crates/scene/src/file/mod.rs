@@ -268,9 +268,10 @@ pub enum WallEntry {
     Closed,
     /// Ambient pressure; air passes freely, and water leaves for good.
     Open,
-    /// Air, or water over the whole side, enters at a given velocity: `{ inflow = { velocity = [1, 0, 0] } }`.
+    /// Air, or water over the whole side, enters at a given velocity: `{ inflow = { velocity = [1, 0, 0] } }`. One that
+    /// points outwards takes out what is there, at that speed; where nothing passes, the side is closed.
     Inflow {
-        /// Velocity of what enters, m/s.
+        /// Velocity of what enters, or leaves, m/s.
         velocity: [f64; 3],
         /// Smoke: density of what enters. Default: 0.
         #[schemars(range(min = 0.0))]

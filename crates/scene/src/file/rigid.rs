@@ -44,6 +44,7 @@ pub struct BodyEntry {
     pub restitution: f64,
     /// Copies: one body at each of these offsets, m, named `NAME-0`, `NAME-1`, … Default: one body, no offset.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
     /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
     /// `render.solids`; a trace of green for glass.

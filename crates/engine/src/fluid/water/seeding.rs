@@ -218,6 +218,8 @@ impl Seeding {
             for (side, layer) in [(0, 0), (1, grid.dims[a] - 1)] {
                 let Wall::Inflow { velocity, .. } = walls[a][side] else { continue };
                 let enters = if side == 0 { velocity[a] > 0.0 } else { velocity[a] < 0.0 };
+                // What leaves reaches no cell, but is as fast as it is.
+                let velocity = if enters { velocity } else { velocity[a] * axis.unit() };
                 let found =
                     reach(grid, &parts, sources.len() as u32, |cell, _| enters && grid.cell_at(cell)[a] == layer);
                 reached.extend(found);
@@ -328,7 +330,7 @@ impl Seeding {
         salt: u64,
     ) -> Vec<Moved> {
         let is_active = |s: &Flowing| (s.start..s.end).contains(&step.time);
-        if !self.sources.iter().any(is_active) {
+        if self.reached.is_empty() || !self.sources.iter().any(is_active) {
             return Vec::new();
         }
         let grid = step.grid;

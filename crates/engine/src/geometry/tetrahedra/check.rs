@@ -162,7 +162,7 @@ pub enum TetWarning {
     },
     /// A mesh made from a surface has other holes, handles or hollows.
     #[error(
-        "the mesh has Euler number {found}, its shape has {expected}: parts finer than {size} m were torn or closed; choose \
+        "the mesh has Euler number {found}, its shape has {expected}: parts finer than {size:?} m were torn or closed; choose \
          a smaller size"
     )]
     Topology {
@@ -174,7 +174,7 @@ pub enum TetWarning {
         size: String,
     },
     /// Specks that a mesh made from a surface would have had.
-    #[error("{count} specks apart from the solid were left out; parts of the shape are finer than {size} m")]
+    #[error("{count} specks apart from the solid were left out; parts of the shape are finer than {size:?} m")]
     Specks {
         /// How many.
         count: usize,

@@ -39,14 +39,14 @@ const ROUNDS: usize = 10;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StuffingError {
     /// The size is no length.
-    #[error("a tetrahedron size of {size} m is not positive and finite")]
+    #[error("a tetrahedron size of {size:?} m is not positive and finite")]
     Size {
         /// As asked for, m.
         size: f64,
     },
     /// More tetrahedra than are reasonable.
     #[error(
-        "tetrahedra of size {size} m: about {count:.1e} {what} would be needed, the limit is {limit:.0e}; choose a size of at \
+        "tetrahedra of size {size:?} m: about {count:.1e} {what} would be needed, the limit is {limit:.0e}; choose a size of at \
          least {suggested:.2e} m"
     )]
     TooMany {
@@ -63,7 +63,7 @@ pub enum StuffingError {
     },
     /// The shape is finer than the lattice sees.
     #[error(
-        "tetrahedra of size {size} m are too coarse for this shape: {problem}; choose a size of at most {suggested:.2e} m"
+        "tetrahedra of size {size:?} m are too coarse for this shape: {problem}; choose a size of at most {suggested:.2e} m"
     )]
     TooCoarse {
         /// As asked for, m.

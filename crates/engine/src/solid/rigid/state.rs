@@ -14,6 +14,27 @@ pub struct RigidState {
     pub(super) memory: Memory,
 }
 
+impl RigidState {
+    /// Whether contacts and joints are remembered of as many solids as in `other`.
+    pub(crate) fn resembles(&self, other: &Self) -> bool {
+        let counts = |state: &Self| {
+            let contacts = &state.memory.0;
+            [contacts.bodies.len(), contacts.colliders.len(), contacts.joints.len()]
+        };
+        counts(self) == counts(other)
+    }
+
+    /// Whether all bodies are somewhere, turned somehow, and move at some speed.
+    pub(crate) fn is_finite(&self) -> bool {
+        let is_finite = |b: &BodyState| {
+            let pushes = [b.load.linear, b.load.angular, b.reaction.linear, b.reaction.angular];
+            let vectors = [b.position, b.velocity, b.angular_momentum];
+            vectors.iter().chain(&pushes).all(|v| v.is_finite()) && b.rotation.is_normalized()
+        };
+        self.bodies.iter().all(is_finite)
+    }
+}
+
 /// One body.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BodyState {
