@@ -106,7 +106,7 @@ fn an_impact_continued_from_a_saved_state_has_the_same_bits() {
     let mut first = World::new(params.clone()).unwrap();
     (0..8).for_each(|_| _ = first.step().unwrap());
     let mut second = World::new(params).unwrap();
-    second.restore(first.state().clone());
+    second.restore(first.state().clone()).unwrap();
     for _ in 0..4 {
         first.step().unwrap();
         second.step().unwrap();

@@ -167,7 +167,7 @@ pub fn available_memory() -> Option<f64> {
         .zip(number("/sys/fs/cgroup/memory.current"))
         .map(|(most, used)| (most - used).max(0.0));
     // Code and threads, which every estimate counts, have taken their part of this one already.
-    let process = limits::address_space().map(|left| left + FIXED_BYTES);
+    let process = limits::address_space().map(|left| left + FIXED_BYTES[0]);
     [machine, group, process].into_iter().flatten().reduce(f64::min)
 }
 
