@@ -35,15 +35,14 @@ fn ball(below: DVec3) -> WorldParams {
     params
 }
 
-/// Of a ball of one kilogram, J.
-fn of_ball(report: &StepReport) -> f64 {
+/// Of a ball of one kilogram at this height, J.
+fn of_ball(report: &StepReport, height: f64) -> f64 {
     let body = &report.bodies[0];
-    let height = body.position.y + (report.t_velocity - report.t) * body.velocity.y;
     let spin = 0.4 * 0.2 * 0.2 * body.angular_velocity.length_squared();
     0.5 * (body.velocity.length_squared() + spin) + G * height
 }
 
-/// A block of water, thrown; the energy of the report, J, and that before.
+/// A block of water in a closed tank, and its energy, J.
 fn block(dt: f64, transfer: Transfer) -> (World, f64) {
     let mut params = still_water([32, 32, 1], 1.0 / 32.0, 0.0);
     params.time = fixed_step(dt);
@@ -65,15 +64,17 @@ fn energy_of_free_fall_is_constant() {
         params.time = fixed_step(dt);
         let mut world = World::new(params).unwrap();
         for _ in 0..(0.6 / dt) as usize {
-            let energy = of_ball(&world.step().unwrap());
+            let report = world.step().unwrap();
+            let body = &report.bodies[0];
+            let energy = of_ball(&report, body.position.y + (report.t_velocity - report.t) * body.velocity.y);
             // 10⁻⁹ of the air that is there, against 1 kg.
             assert!((energy / (5.0 * G) - 1.0).abs() < 1e-9, "{dt}: {energy}");
         }
     }
 }
 
-/// The ball leaves the circle of radius L by (½ v Δt)²/2L in half a step, and leapfrog counts the swing's energy wrong by
-/// (ω Δt)²/8 of it: with v² ≤ 2 g h and ω² = g/L both are at most g Δt²/4L of m g h.
+/// What joints hold moves by small steps of its own, and its velocity is that at the end of them: with it goes the place in the next line. The
+/// swing's energy is then lost to the joint, 5 % in four seconds of the longest steps, and never won. (At t + ½ Δt it would seem to win 1 to 4 %.)
 #[test]
 fn a_pendulum_wins_no_energy() {
     for dt in STEPS {
@@ -82,11 +83,14 @@ fn a_pendulum_wins_no_energy() {
             vec![Joint { kind: JointKind::Hinge { axis: DVec3::Z }, body: 0, other: None, anchor: DVec3::splat(3.0) }];
         params.time = fixed_step(dt);
         let mut world = World::new(params).unwrap();
-        let energies: Vec<f64> = (0..(4.0 / dt) as usize).map(|_| of_ball(&world.step().unwrap())).collect();
-        let [most, least] = [f64::max, f64::min].map(|choose| energies.iter().copied().reduce(choose).unwrap());
+        let reports: Vec<StepReport> = (0..(4.0 / dt) as usize).map(|_| world.step().unwrap()).collect();
+        let energies = reports.windows(2).map(|pair| of_ball(&pair[0], pair[1].bodies[0].position.y));
         let (start, swing) = (3.0 * G, G);
-        println!("{dt:.4}: {:+.2e} {:+.2e}", (most - start) / swing, (least - start) / swing);
-        assert!(most - start <= 0.5 * G * dt * dt * swing, "{dt}: {}", (most - start) / swing);
+        let [most, least] =
+            [f64::max, f64::min].map(|choose| (energies.clone().reduce(choose).unwrap() - start) / swing);
+        println!("{dt:.4}: {most:+.2e} {least:+.2e}");
+        // Round-off, and what 10⁻⁹ of air takes part.
+        assert!(most < 1e-6 && least > -0.1, "{dt}: {most} {least}");
     }
 }
 
