@@ -10,7 +10,7 @@
 //!
 //! The grid tells the truth about regions it resolves only. Crevices of less than [`LEAST_CHAMBER`] cells are left alone: they are what remains
 //! between bodies that meet. As much as a solid pushes there, or where no fluid is (in cells that it fills but for a hair, inside another
-//! solid), the regions beside it may lack.
+//! solid), the regions beside it may lack. The same holds of what is in or beyond a closed side: solids may lie there, and leave that way.
 
 use super::film::has_free_face;
 use super::immersed::Immersed;
@@ -154,6 +154,7 @@ impl Pushing<'_> {
             }
         };
         let mut hidden = Vec::new();
+        let at_sides = if is_exact { self.immersed.at_sides(grid, boundary.walls) } else { Vec::new() };
         for (name, pushes) in self.immersed.scripted_pushes(grid, is_exact) {
             let (mut touched, mut covered) = (Vec::new(), 0.0);
             for (cell, flux, is_covered) in pushes {
@@ -166,6 +167,9 @@ impl Pushing<'_> {
             }
             touched.sort_unstable();
             touched.dedup();
+            if is_exact {
+                covered += at_sides.iter().filter(|(other, _)| *other == name).map(|(_, flux)| flux).sum::<f64>();
+            }
             hidden.extend(touched.into_iter().map(|region| (region, covered)));
         }
         for &(cell, flux, source) in self.sources {

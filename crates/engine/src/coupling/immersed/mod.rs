@@ -22,6 +22,9 @@ const BAND: f64 = 8.0;
 /// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
 
+/// Solids this near to a side of the domain, in cells, touch it.
+const AT_SIDE: f64 = 2e-3;
+
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
 
@@ -302,6 +305,28 @@ impl Immersed {
             (&body.name[..], body.exposed().map(push))
         };
         self.bodies.iter().filter(moving).map(of_body)
+    }
+
+    /// What scripted bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,
+    /// m/s, with their names: all that those push which touch one, and what those draw which leave through one.
+    pub(super) fn at_sides(&self, grid: &Grid, walls: [[Wall; 2]; 3]) -> Vec<(&str, f64)> {
+        let of_body = |body: &Body| {
+            let vertices = || body.surface.vertices.iter().map(|v| (body.pose.apply(*v) - grid.origin) / grid.dx);
+            let min = vertices().fold(DVec3::INFINITY, DVec3::min);
+            let max = vertices().fold(DVec3::NEG_INFINITY, DVec3::max);
+            let along = |axis: Axis| {
+                let a = axis.index();
+                let beyond = [-min[a], max[a] - grid.dims[a] as f64];
+                let at_side = |side: usize| walls[a][side] == Wall::Closed && beyond[side] >= -AT_SIDE;
+                let flux: f64 = body.exposed().map(|p| body.velocity.at(p.centroid)[a] * p.area[a]).sum();
+                let touches = (0..2).any(|side| at_side(side) && beyond[side] <= AT_SIDE);
+                let leaves = (0..2).any(|side| at_side(side) && (body.velocity.linear[a] > 0.0) == (side == 1));
+                if touches || leaves && flux < 0.0 { flux.abs() / (grid.dx * grid.dx) } else { 0.0 }
+            };
+            Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(along).sum::<f64>()
+        };
+        let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
+        self.bodies.iter().filter(moving).map(|body| (&body.name[..], of_body(body))).collect()
     }
 
     /// The bodies that are moved by forces, with their numbers.
