@@ -1,0 +1,147 @@
+//! The smallest scenes that once went wrong: each with what must hold of it.
+
+use bathtub_engine::report::{BodyReport, StepReport};
+use bathtub_engine::world::{StepError, World};
+use bathtub_scene::{LoadOptions, load};
+use glam::DVec3;
+use std::path::Path;
+
+fn world(name: &str) -> World {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mended/scenes").join(name).with_extension("toml");
+    World::new(load(&path, &LoadOptions::default()).unwrap_or_else(|error| panic!("{error}")).params).unwrap()
+}
+
+/// All steps of so many frames.
+fn run(world: &mut World, frames: u64) -> Vec<StepReport> {
+    let mut reports = Vec::new();
+    while world.state().frame < frames {
+        reports.push(world.step().unwrap());
+    }
+    reports
+}
+
+fn fastest(reports: &[StepReport]) -> f64 {
+    let speed = |report: &StepReport| report.bodies.iter().map(|body| body.velocity.length()).fold(0.0, f64::max);
+    reports.iter().map(speed).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_light_buoy_keeps_to_its_slider() {
+    let reports = run(&mut world("buoy-slider"), 30);
+    let limit = 1e-9 * fastest(&reports);
+    for BodyReport { velocity, angular_velocity, .. } in reports.iter().map(|report| &report.bodies[0]) {
+        let aside = velocity.x.abs().max(velocity.z.abs()).max(angular_velocity.length());
+        assert!(aside <= limit && velocity.y.abs() < 5.0, "{velocity} {angular_velocity}");
+    }
+}
+
+#[test]
+fn a_light_buoy_hangs_still_above_its_anchor() {
+    assert!(fastest(&run(&mut world("buoy-vert"), 30)) < 0.01);
+}
+
+#[test]
+fn light_boxes_that_are_welded_rise_as_one() {
+    for report in run(&mut world("weld-of-two-light-boxes"), 15) {
+        let [p, q] = &report.bodies[..] else { panic!("two bodies") };
+        let carried = p.velocity + p.angular_velocity.cross(q.position - p.position);
+        assert!(carried.distance(q.velocity) < 1e-9 * q.velocity.length(), "{carried} {}", q.velocity);
+        assert!(p.angular_velocity.distance(q.angular_velocity) < 1e-9 * q.velocity.length());
+        assert!(q.velocity.length() < 2.0, "{}", q.velocity);
+    }
+}
+
+#[test]
+fn a_light_and_a_heavy_ball_on_one_hinge_fall_no_faster_than_free_ones() {
+    // From 0.6 m.
+    let limit = (2.0 * 9.81 * 0.6f64).sqrt();
+    assert!(fastest(&run(&mut world("hinged-light-and-heavy"), 24)) < limit);
+}
+
+#[test]
+fn a_cube_on_the_grid_rises_straight() {
+    for report in run(&mut world("cube-rise-aligned-16"), 20) {
+        let BodyReport { velocity, angular_velocity, .. } = report.bodies[0];
+        let aside = velocity.x.abs().max(velocity.z.abs()).max(angular_velocity.length());
+        assert!(aside < 1e-9 && velocity.y > 0.0, "step {}: {velocity} {angular_velocity}", report.step);
+    }
+}
+
+#[test]
+fn a_box_as_heavy_as_water_stays_for_two_seconds() {
+    let reports = run(&mut world("neutral-box-run"), 100);
+    let way = reports[99].bodies[0].position.distance(DVec3::new(0.01, 0.5, 0.02));
+    assert!(way < 1e-6 && fastest(&reports) < 1e-6, "{way} m, {} m/s", fastest(&reports));
+}
+
+#[test]
+fn a_box_lighter_than_water_leaves_the_floor() {
+    let reports = run(&mut world("floor-flat950-contact"), 48);
+    let height = reports.last().unwrap().bodies[0].position.y;
+    assert!(height > 0.05 + 0.02, "{height} m");
+}
+
+#[test]
+fn a_stiff_light_elastic_box_rises_as_a_rigid_one() {
+    let mut world = world("stiff-light-elastic");
+    let reports = run(&mut world, 25);
+    // (1 − M)/(M + C) g with C of at least ½, for a quarter of a second.
+    let limit = 0.7 / 0.8 * 9.81 * 0.25;
+    assert!(fastest(&reports) < limit, "{} m/s", fastest(&reports));
+    let first = &reports[0].bodies[0];
+    assert!(first.velocity.y > 0.5 * 0.7 / 1.3 * 9.81 * 0.01, "{}", first.velocity);
+}
+
+#[test]
+fn a_stiff_elastic_box_that_turns_is_not_strained() {
+    let mut energy = f64::INFINITY;
+    for report in run(&mut world("vac-spin"), 100) {
+        let BodyReport { kinetic: Some(kinetic), elastic: Some(elastic), .. } = report.bodies[0] else { panic!() };
+        assert!(elastic < 1e-6 * kinetic, "{elastic} J of {kinetic} J");
+        assert!(kinetic + elastic < energy * (1.0 + 1e-9), "{kinetic} J after {energy} J");
+        energy = kinetic + elastic;
+    }
+}
+
+#[test]
+fn a_soft_heavy_box_stays_in_its_tank() {
+    let mut world = world("soft-heavy-elastic");
+    let dx = world.params().grid.dx;
+    let mut volume = None;
+    while world.state().frame < 24 {
+        let report = world.step().unwrap();
+        let lowest = world.state().elastic[0].positions.iter().map(|x| x.y).fold(f64::INFINITY, f64::min);
+        assert!(lowest > -0.1 * dx, "step {}: {} cells below the floor", report.step, -lowest / dx);
+        assert!(report.bodies[0].volume > 0.0, "step {}", report.step);
+        let before = *volume.get_or_insert(report.fluid.volume);
+        assert!((report.fluid.volume / before - 1.0).abs() < 0.01, "{} m³ of {before} m³", report.fluid.volume);
+    }
+}
+
+#[test]
+fn an_elastic_body_that_leaves_is_out_of_the_game() {
+    let mut world = world("elastic-leaves");
+    let reports = run(&mut world, 24);
+    let events: Vec<&String> = reports.iter().flat_map(|report| &report.events).collect();
+    assert_eq!(events.len(), 1, "{events:?}");
+    assert!(events[0].contains("'b'"), "{events:?}");
+    assert!(reports.len() < 100, "{} steps", reports.len());
+}
+
+#[test]
+fn a_press_on_water_that_has_nowhere_to_go_ends_the_run() {
+    let mut world = world("press");
+    let mut before = None;
+    let error = loop {
+        match world.step() {
+            Ok(report) => {
+                let first = *before.get_or_insert(report.fluid.mass);
+                assert!((report.fluid.mass / first - 1.0).abs() < 1e-9 && report.t < 0.9, "{} s", report.t);
+                assert!(report.bodies.iter().all(|body| body.position.y > 0.0));
+            }
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StepError::Incompatible { .. }), "{error}");
+    assert!(error.to_string().contains("press"), "{error}");
+}
