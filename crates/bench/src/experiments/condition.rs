@@ -207,7 +207,8 @@ mod tests {
             matrix.multiply(&wanted, &mut x);
             if is_definite { matrices.solve_definite(&mut x) } else { matrices.solve_indefinite(&mut x) }.unwrap();
             let off = x.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(off < 1e-5, "definite {is_definite}: off by {off:e}");
+            // A condition of up to 10^11.5 [ZB17, Table 2] times a round-off of 2·10⁻¹⁶.
+            assert!(off < 7e-5, "definite {is_definite}: off by {off:e}");
         }
     }
 }

@@ -118,23 +118,22 @@ impl Surface {
         self.rest.as_ref().is_some_and(|(film, _)| !film.shares.is_empty())
     }
 
-    /// What hydrostatic pressure does to the body beyond what B has of it, N s and N m s. The fluid on constrained faces has weight, which
-    /// makes the pressure of cells that at faces: where the surface has these (`on_faces`), only its volume is not right.
-    pub fn lift(&self, grid: &Grid, fluid: Medium, volume: f64, on_faces: bool) -> Twist {
+    /// The part of the surface that is in fluid.
+    pub fn wet_share(&self, fluid: Medium) -> f64 {
+        let area = |piece: &Piece| DVec3::from_slice(&piece.push).length();
+        let wet: f64 = self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)).map(area).sum();
+        let all: f64 = self.met.iter().map(area).sum();
+        if all > 0.0 { wet / all } else { 0.0 }
+    }
+
+    /// What hydrostatic pressure does to the body beyond what B has of it, N s and N m s.
+    pub fn lift(&self, grid: &Grid, fluid: Medium, volume: f64) -> Twist {
         // Pressure at a point, times Δt and the area of a face, N s.
         let impulse = |at: DVec3| fluid.rho * grid.dx * grid.dx * fluid.gain.dot(at - grid.origin);
         let at_middle = |cell: u32| impulse(grid.cell_centre(unravel(grid.dims, cell as usize)));
         let mut lift = [0.0; 6];
-        let (mut wet, mut all) = (0.0, 0.0);
-        for Piece { cell, push, at } in &self.met {
-            let area = DVec3::from_slice(push).length();
-            all += area;
-            if fluid.is_in(*cell as usize) {
-                wet += area;
-                if !on_faces {
-                    add(&mut lift, at_middle(*cell) - impulse(*at), push);
-                }
-            }
+        for Piece { cell, push, at } in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
+            add(&mut lift, at_middle(*cell) - impulse(*at), push);
         }
         let Some((Film { push, shares }, inside)) = &self.rest else { return lift };
         // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: moments of pressure
@@ -143,7 +142,7 @@ impl Surface {
         missing[..3].copy_from_slice(&(fluid.rho * volume * fluid.gain).to_array());
         self.met.iter().chain(inside).for_each(|piece| add(&mut missing, -impulse(piece.at), &piece.push));
         if shares.is_empty() {
-            add(&mut lift, if all > 0.0 { -wet / all } else { 0.0 }, &missing);
+            add(&mut lift, -self.wet_share(fluid), &missing);
         }
         for (cell, share) in shares.iter().filter(|(cell, _)| fluid.is_in(*cell as usize)) {
             add(&mut lift, -share, &missing);

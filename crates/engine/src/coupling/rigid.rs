@@ -31,6 +31,7 @@ use super::immersed::Immersed;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::RigidVelocity;
 use crate::grid::cut_cells::CutPolygon;
+use crate::grid::voxels::Voxels;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
@@ -155,7 +156,12 @@ impl RigidCoupling {
                 Surface::closed(grid, boundary, (pieces, solid.hidden().map(piece).collect()), is_inside)
             };
             let mut rows = surface.rows();
-            let mut lift = surface.lift(grid, fluid, solid.displaced, !faces.is_empty());
+            let mut lift = match &solid.voxels {
+                Some(voxels) => {
+                    lift_of_voxels(grid, fluid, (voxels, surface.wet_share(fluid)), (solid.displaced, centre))
+                }
+                None => surface.lift(grid, fluid, solid.displaced),
+            };
             if faces.is_empty() {
                 let pushes = solid.exposed().map(|p| (p.area, (p.centroid - centre).cross(p.area)));
                 let axes = if solid.is_ball { DMat3::ZERO } else { turning_axes(pushes, grid.dx) };
@@ -280,6 +286,19 @@ impl RigidCoupling {
         pushes.sort_by_key(|push| push.body);
         pushes
     }
+}
+
+/// With the weight of the fluid on its faces, the pressure of cells carries the fluid in place of a body's voxels. Its shape displaces
+/// another volume, and that about its centre.
+fn lift_of_voxels(grid: &Grid, fluid: Medium, (voxels, wet): (&Voxels, f64), (volume, centre): (f64, DVec3)) -> Twist {
+    let weight = wet * fluid.rho * grid.dx.powi(3) * fluid.gain;
+    let mut lift = [0.0; 6];
+    lift[..3].copy_from_slice(&(-volume / grid.dx.powi(3) * weight).to_array());
+    for at in voxels.inside.iter().map(|&cell| grid.cell_centre(grid.cell_at(cell)) - centre) {
+        let moment = at.cross(weight);
+        add(&mut lift, 1.0, &[weight.x, weight.y, weight.z, moment.x, moment.y, moment.z]);
+    }
+    lift
 }
 
 /// Arms of the surface below this many cells are errors of its polygons: that of a polygon whose middle or normal is off by as much

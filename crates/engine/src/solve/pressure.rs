@@ -117,9 +117,9 @@ impl Preconditioner for Identity {
     }
 }
 
-/// Right-hand sides smaller than this, m/s over all cells, are none: what round-off leaves of bodies that are held. Relative to them, the
-/// guess from the step before is beyond the numbers of a preconditioner in single precision.
-const STILL: f64 = 1e-30;
+/// A guess that leaves this many times as much as none would is dropped: beside a right-hand side that is all but zero (what round-off leaves
+/// where bodies are held), the pressure of the step before is beyond the numbers of a preconditioner in single precision.
+const WORTHLESS: f64 = 1e8;
 
 impl PressureSolve {
     /// Nothing allocated yet.
@@ -283,10 +283,6 @@ impl PressureSolve {
             let is_held = bodies == Bodies::Held;
             self.regions.hold_bodies(is_held);
             let b_norm = self.regions.measure(rhs).sqrt();
-            if b_norm < STILL {
-                pressure.fill(0.0);
-                return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
-            }
             // What bodies push into pockets is known to Σ only.
             let full = !is_held && self.constraints.len() > 0 && self.pockets.is_empty();
             if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
@@ -512,6 +508,10 @@ fn run<M: Preconditioner>(
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
     let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
+    if rr.sqrt() > WORTHLESS * b_norm {
+        pressure.fill(0.0);
+        rr = operator.residual(rhs, pressure, &mut vectors.r);
+    }
     // Light bodies come with a velocity that they lose as soon as they touch the fluid: that is not what is to be solved for.
     let mut b_norm = b_norm;
     if let Some(easing) = easing.filter(|_| eased < LIGHT * b_norm) {

@@ -64,7 +64,7 @@ pub(super) struct Body {
     /// The part of each polygon that another body hides, if any does.
     hidden: Option<Vec<f64>>,
     /// Of a body that meets the fluid at faces.
-    voxels: Option<Voxels>,
+    pub(super) voxels: Option<Voxels>,
     /// Of a body that changes its shape.
     deforming: Option<Deforming>,
 }

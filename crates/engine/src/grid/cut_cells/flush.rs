@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 /// Farther from a plane than this, in cells, a polygon is not in it.
 const IN_PLANE: f64 = 1e-9;
 
-/// Areas whose middles are farther apart than this, in cells, do not cover each other.
-const APART: f64 = 0.2;
+/// The middle of an area within another is no farther from the middle of that, in cells, than half of what it is smaller, and this.
+const APART: f64 = 0.1;
 
 /// What bodies hide of one another.
 #[derive(Default)]
@@ -52,7 +52,8 @@ pub fn flush(grid: &Grid, bodies: &[&BodyCut]) -> Flush {
     let mut found = Flush::default();
     for ((axis, face), [upper, lower]) in sides {
         let both = upper.area.min(lower.area);
-        let is_apart = |n: usize| (upper.moment[n] / upper.area - lower.moment[n] / lower.area).abs() > APART * grid.dx;
+        let room = 0.5 * (upper.area - lower.area).abs() / grid.dx + APART * grid.dx;
+        let is_apart = |n: usize| (upper.moment[n] / upper.area - lower.moment[n] / lower.area).abs() > room;
         if both == 0.0 || is_apart(0) || is_apart(1) {
             continue;
         }

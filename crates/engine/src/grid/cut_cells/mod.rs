@@ -100,7 +100,7 @@ pub struct CutCells {
 /// Cut a closed mesh (world frame, normals outwards) out of the grid.
 pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let mut vertices: Vec<DVec3> = mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect();
-    lay_on_planes(&mut vertices, &mesh.triangles);
+    lay_on_planes(grid, &mut vertices, &mesh.triangles);
     let range = CellRange::around(&vertices, grid.dims);
     if range.dims == [0; 3] {
         return BodyCut { polygons: Vec::new(), entries: Vec::new(), range };
@@ -297,14 +297,16 @@ fn to_cells(grid: &Grid, world: DVec3) -> DVec3 {
     DVec3::select((v - plane).abs().cmple(DVec3::splat(ON_PLANE)), plane, v)
 }
 
-/// Put the corners of triangles that lie along a plane on it.
-fn lay_on_planes(vertices: &mut [DVec3], triangles: &[[u32; 3]]) {
+/// Put the corners of triangles that lie along a plane between cells on it.
+fn lay_on_planes(grid: &Grid, vertices: &mut [DVec3], triangles: &[[u32; 3]]) {
+    let end = DVec3::from(grid.dims.map(|n| n as f64));
     // Found before any is moved: the order of triangles must not matter.
     let along = |triangle: &[u32; 3]| {
         let corners = triangle.map(|v| vertices[v as usize]);
         let plane = corners[0].round();
         let aside = corners.map(|corner| (corner - plane).abs()).into_iter().fold(DVec3::ZERO, DVec3::max);
-        let lies = aside.cmple(DVec3::splat(ALONG_PLANE));
+        // At the sides of the grid there is nothing beyond that could take them.
+        let lies = aside.cmple(DVec3::splat(ALONG_PLANE)) & plane.cmpgt(DVec3::ZERO) & plane.cmplt(end);
         lies.any().then_some((*triangle, lies))
     };
     let found: Vec<_> = triangles.par_iter().filter_map(along).collect();

@@ -303,11 +303,11 @@ impl Rigids {
     /// Give Rapier, beside the loads, what joints do about them.
     fn answer_loads(&self, contacts: &mut Contacts, state: &RigidState, dt: f64) {
         for held in self.held(state) {
+            // What the loads alone would do: bodies moved as joints let them before.
             let loaded = |&body: &usize| {
-                let (b, p) = (&state.bodies[body], &self.properties[body]);
-                let linear = b.velocity - b.reaction.linear / p.mass;
-                let angular = p.inverse_inertia(b.rotation) * (b.angular_momentum - b.reaction.angular);
-                RigidVelocity { centre: b.position, linear, angular }.twist()
+                let (BodyState { load, rotation, .. }, p) = (&state.bodies[body], &self.properties[body]);
+                let (linear, angular) = (load.linear / p.mass, p.inverse_inertia(*rotation) * load.angular);
+                RigidVelocity { centre: DVec3::ZERO, linear, angular }.twist()
             };
             let twists: Vec<f64> = held.members.iter().flat_map(loaded).collect();
             for (&body, answer) in held.members.iter().zip(self.reactions(&held, state, &twists)) {
