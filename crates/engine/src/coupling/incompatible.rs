@@ -10,7 +10,7 @@
 //!
 //! The grid tells the truth about regions it resolves only. Crevices of less than [`LEAST_CHAMBER`] cells are left alone: they are what remains
 //! between bodies that meet. As much as a solid pushes there, or where no fluid is (in cells that it fills but for a hair, inside another
-//! solid), the regions beside it may lack.
+//! solid, in a side of the domain that it touches), the regions beside it may lack.
 
 use super::immersed::Immersed;
 use super::rigid::has_free_face;
@@ -154,8 +154,8 @@ impl Pushing<'_> {
             }
         };
         let mut hidden = Vec::new();
-        for (name, pushes) in self.immersed.scripted_pushes(grid, is_exact) {
-            let (mut touched, mut covered) = (Vec::new(), 0.0);
+        for (name, flush, pushes) in self.immersed.scripted_pushes(grid, is_exact) {
+            let (mut touched, mut covered) = (Vec::new(), flush);
             for (cell, flux, is_covered) in pushes {
                 enter(cell, flux, Some(Cause::Solid(name.to_owned())));
                 let region = region_of(cell);

@@ -27,6 +27,9 @@ const MAX_EDGE: f64 = 1.0;
 /// the same half cell, and Archimedes is exact (row C5).
 const ASIDE: f64 = 1e-9;
 
+/// Nearer to a side of the domain than this, in cells, a surface lies in it.
+const FLUSH: f64 = 1e-6;
+
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
 
@@ -262,12 +265,12 @@ impl Immersed {
     }
 
     /// What scripted solids that move push into cells, in units of dx², m/s, name by name; and, if `is_exact`, whether that is inside
-    /// another solid.
+    /// another solid, and before it how much lies in the sides of the domain and pushes nothing.
     pub(super) fn scripted_pushes<'a>(
         &'a self,
         grid: &'a Grid,
         is_exact: bool,
-    ) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, f64, bool)> + 'a)> + 'a {
+    ) -> impl Iterator<Item = (&'a str, f64, impl Iterator<Item = (usize, f64, bool)> + 'a)> + 'a {
         let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
         let of_body = move |body: &'a Body| {
             let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
@@ -279,7 +282,8 @@ impl Immersed {
                 };
                 (polygon.cell, flux, is_exact && others().any(is_inside))
             };
-            (&body.name[..], body.cut.polygons.iter().map(push))
+            let flush = if is_exact { body.flush_push(grid) } else { 0.0 };
+            (&body.name[..], flush, body.cut.polygons.iter().map(push))
         };
         self.bodies.iter().filter(moving).map(of_body)
     }
@@ -507,6 +511,22 @@ impl Body {
     /// Where pressure meets the surface in cut cells.
     pub(super) fn polygons(&self) -> &[CutPolygon] {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
+    }
+
+    /// What the triangles that lie in the sides of the domain would push, in units of dx², m/s, whatever its sign.
+    fn flush_push(&self, grid: &Grid) -> f64 {
+        let surface = self.surface.posed(&self.pose);
+        let push = |triangle: &[u32; 3]| {
+            let [a, b, c] = triangle.map(|v| surface.vertices[v as usize]);
+            let is_flush = |side: DVec3| {
+                let [a, b, c] = [a, b, c].map(|v| (v - side).abs());
+                a.max(b).max(c).min_element() < FLUSH * grid.dx
+            };
+            let area = 0.5 * (b - a).cross(c - a) / (grid.dx * grid.dx);
+            let flux = self.velocity.at((a + b + c) / 3.0).dot(area);
+            if is_flush(grid.origin) || is_flush(grid.upper()) { flux.abs() } else { 0.0 }
+        };
+        surface.triangles.iter().map(push).sum()
     }
 
     /// Whether it is on its way through a side of the domain that is not closed.
