@@ -348,7 +348,12 @@ impl World {
         let answers = |bodies: &[(String, ElasticBody)]| -> Vec<Vec<f64>> {
             let answer = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
                 let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (dt * *force).to_array()).collect();
-                body.respond(&mut impulse);
+                // What has just left has no step, and nothing pushes it.
+                if body.is_active() {
+                    body.respond(&mut impulse);
+                } else {
+                    impulse.fill(0.0);
+                }
                 impulse
             };
             bodies.iter().zip(&state.elastic_force).map(answer).collect()

@@ -1,0 +1,97 @@
+//! Very stiff elastic bodies in a fluid are rigid ones: they turn and gain energy like these.
+
+use crate::support::elastic::{body_of, elastic, material};
+use crate::support::{fixed_step, still_air};
+use bathtub_engine::geometry::{Pose, Shape, TetMesh};
+use bathtub_engine::report::StepReport;
+use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::world::{World, WorldParams};
+use glam::{DQuat, DVec3};
+
+const G: f64 = 9.81;
+const RHO: f64 = 1000.0;
+const SIZE: DVec3 = DVec3::new(0.26, 0.22, 0.3);
+/// Cells of the block, and by how much its moments of inertia are too large.
+const CELLS: [usize; 3] = [8, 7, 9];
+const LUMPED: f64 = 2.0 / 49.0;
+const CENTRE: DVec3 = DVec3::new(0.41, 0.36, 0.54);
+
+/// A closed box of a metre, full of fluid, with 16³ cells.
+fn tank(dt: f64) -> WorldParams {
+    let mut params = still_air([16; 3], 1.0 / 16.0);
+    let smoke = params.fluid.smoke();
+    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
+    params.pressure.params.tolerance = 1e-11;
+    params.time = fixed_step(dt);
+    params
+}
+
+/// A tilted block of tetrahedra that turns with `spin`, rad/s.
+fn soft(dt: f64, youngs_modulus: f64, ratio: f64, spin: DVec3, tilt: DQuat) -> World {
+    let mut params = tank(dt);
+    let mesh = TetMesh::block(SIZE, CELLS).mapped(|x| CENTRE + tilt * x);
+    let mut body = elastic("body", mesh, material(youngs_modulus, 0.3, ratio * RHO));
+    body.angular_velocity = spin;
+    params.elastic = vec![body];
+    World::new(params).unwrap()
+}
+
+/// The same as a rigid body.
+fn hard(dt: f64, ratio: f64, spin: DVec3, tilt: DQuat) -> World {
+    let mut params = tank(dt);
+    params.bodies = vec![RigidBody {
+        name: "body".into(),
+        shape: Shape::Box { size: SIZE },
+        mass: Mass::Density(ratio * RHO),
+        interface: Interface::CutCells,
+        pose: Pose { position: CENTRE, rotation: tilt },
+        velocity: DVec3::ZERO,
+        spin,
+        friction: 0.5,
+        restitution: 0.0,
+    }];
+    World::new(params).unwrap()
+}
+
+fn motion(report: &StepReport) -> [DVec3; 2] {
+    [report.bodies[0].velocity, report.bodies[0].angular_velocity]
+}
+
+/// Velocity and spin of stiff bodies, light and heavy, with and without a spin at the start, are within 1 % of those of the rigid body, of
+/// the largest there are; and nothing to speak of is stored in them. Masses lumped at n + 1 vertices have moments of inertia that are too large by
+/// a part of 2/n² (the trapezoidal rule for x²), and the spin is off by up to that, too: with half as many cells, by 4.3 times as much.
+#[test]
+fn stiff_bodies_move_like_rigid_ones() {
+    let tilt = DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), 25f64.to_radians());
+    let mut wrong = false;
+    for (youngs_modulus, ratio, dt, spin) in [
+        (1e10, 0.3, 0.01, DVec3::ZERO),
+        (1e10, 0.3, 0.01, DVec3::new(1.0, -2.0, 0.5)),
+        (1e9, 0.1, 0.01, DVec3::ZERO),
+        (1e11, 0.3, 0.01, DVec3::new(0.0, 0.0, 3.0)),
+        (1e8, 0.9, 0.005, DVec3::new(3.0, 0.0, 1.0)),
+        (1e10, 3.0, 0.01, DVec3::new(0.0, 4.0, 2.0)),
+    ] {
+        let (mut soft, mut hard) = (soft(dt, youngs_modulus, ratio, spin, tilt), hard(dt, ratio, spin, tilt));
+        let (mut off, mut largest, mut stored) = ([0.0f64; 2], [0.0f64; 2], 0.0f64);
+        for _ in 0..8 {
+            let [a, b] = [&mut soft, &mut hard].map(|world| motion(&world.step().unwrap()));
+            let body = body_of(&soft, 0);
+            stored = stored.max(body.elastic_energy() / body.kinetic_energy());
+            for n in 0..2 {
+                off[n] = off[n].max((a[n] - b[n]).length());
+                largest[n] = largest[n].max(b[n].length());
+            }
+        }
+        let [slide, turn] = [0, 1].map(|n| off[n] / largest[n]);
+        println!(
+            "E = {youngs_modulus:.0e} Pa, ρs/ρf = {ratio}, Δt = {dt} s, spin {:.1} rad/s: velocity off by {slide:.1e} of {:.3} m/s, spin by \
+             {turn:.1e} of {:.3} rad/s; elastic energy {stored:.1e} of the kinetic",
+            spin.length(),
+            largest[0],
+            largest[1],
+        );
+        wrong |= slide > 0.01 || turn > 0.01 + LUMPED || stored > 1e-3;
+    }
+    assert!(!wrong, "beyond 1 %, see above");
+}
