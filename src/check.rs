@@ -31,9 +31,9 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!("  domain     {width} x {height} x {depth} m from [{origin}] m"));
     say(&format!("  memory     about {}{}", scene.memory.text(), available.unwrap_or_default()));
     say(&format!(
-        "  frames     {} at {:?} per second = {} s",
+        "  frames     {} at {} per second = {} s",
         scene.frames(),
-        time.fps,
+        if time.fps < 1e6 { time.fps.to_string() } else { short(time.fps) },
         short(scene.frames() as f64 / time.fps)
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));

@@ -2,7 +2,7 @@
 
 use crate::bodies::{Meshes, Path, copies, motion, rotation, shape, shifted, spin, take_name, too_thin};
 use crate::document::Document;
-use crate::error::{ErrorKind, SceneError};
+use crate::error::{ErrorKind, SceneError, short};
 use crate::file::{ElasticEntry, HoldEntry, SceneFile};
 use crate::placement::{check_meets_domain, velocity};
 use crate::rigid::{check_spin, slice};
@@ -162,9 +162,9 @@ fn crushed(key: &str, entry: &ElasticEntry, file: &SceneFile, grid: &Grid) -> Op
     let told = || {
         let enough = entry.youngs_modulus * squeezed / CRUSHED;
         format!(
-            "{key}: {pressure:.3e} Pa at the bottom of the water squeeze it by {:.0} %, and it may turn inside out; a \
+            "{key}: {pressure:.3e} Pa at the bottom of the water squeeze it by {} %, and it may turn inside out; a \
              `youngs_modulus` of {enough:.1e} Pa would do, or a higher `poisson_ratio`",
-            100.0 * squeezed
+            if squeezed < 1e3 { format!("{:.0}", 100.0 * squeezed) } else { short(100.0 * squeezed) }
         )
     };
     (squeezed > CRUSHED).then(told)
