@@ -33,7 +33,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     say(&format!(
         "  frames     {} at {} per second = {} s",
         scene.frames(),
-        if time.fps < 1e6 { time.fps.to_string() } else { short(time.fps) },
+        if (1e-3..1e6).contains(&time.fps) { time.fps.to_string() } else { short(time.fps) },
         short(scene.frames() as f64 / time.fps)
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
