@@ -32,9 +32,9 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let (memory, undrawn) = (scene.memory.text(), scene.memory.undrawn_text());
     say(&format!("  memory     about {memory}{} ({undrawn} without pictures)", available.unwrap_or_default()));
     say(&format!(
-        "  frames     {} at {:?} per second = {} s",
+        "  frames     {} at {} per second = {} s",
         scene.frames(),
-        time.fps,
+        if (1e-3..1e6).contains(&time.fps) { time.fps.to_string() } else { short(time.fps) },
         short(scene.frames() as f64 / time.fps)
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));

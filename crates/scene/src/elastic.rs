@@ -2,7 +2,7 @@
 
 use crate::bodies::{Meshes, Path, copies, motion, rotation, shape, shifted, spin, take_name, too_thin};
 use crate::document::Document;
-use crate::error::{ErrorKind, SceneError};
+use crate::error::{ErrorKind, SceneError, short};
 use crate::file::{ElasticEntry, HoldEntry, SceneFile};
 use crate::placement::{check_meets_domain, velocity};
 use crate::rigid::{check_spin, slice};
@@ -166,12 +166,13 @@ fn crushed(key: &str, entry: &ElasticEntry, file: &SceneFile, grid: &Grid, heigh
     // Squeezed from all sides, and from above.
     let by_water = 3.0 * (1.0 - 2.0 * entry.poisson_ratio) * water / modulus;
     let by_weight = weight / modulus;
+    let percent = |part: f64| if part < 1e3 { format!("{:.0}", 100.0 * part) } else { short(100.0 * part) };
     let mut causes = Vec::new();
     if by_water > CRUSHED {
-        causes.push(format!("{water:.3e} Pa at the bottom of the water squeeze it by {:.0} %", 100.0 * by_water));
+        causes.push(format!("{water:.3e} Pa at the bottom of the water squeeze it by {} %", percent(by_water)));
     }
     if by_weight > CRUSHED {
-        causes.push(format!("{weight:.3e} Pa of its own weight squeeze its bottom by {:.0} %", 100.0 * by_weight));
+        causes.push(format!("{weight:.3e} Pa of its own weight squeeze its bottom by {} %", percent(by_weight)));
     }
     let told = || {
         let enough = modulus * by_water.max(by_weight) / CRUSHED;

@@ -152,7 +152,8 @@ impl Memory {
 pub fn size_text(bytes: f64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB"];
     let power = ((bytes.max(1.0).log2() / 10.0) as usize).min(3);
-    format!("{:.1} {}", bytes / 1024f64.powi(power as i32), units[power])
+    let number = bytes / 1024f64.powi(power as i32);
+    if number < 1e9 { format!("{number:.1} {}", units[power]) } else { format!("{number:.1e} {}", units[power]) }
 }
 
 /// Bytes that this process may still take: the machine's available memory, or less where a control group or a limit of the process
@@ -188,5 +189,6 @@ mod tests {
         assert_eq!(size_text(512.0), "512.0 bytes");
         assert_eq!(size_text(1.5 * 1024.0 * 1024.0), "1.5 MiB");
         assert_eq!(size_text(2e15), "1862645.1 GiB");
+        assert_eq!(size_text(2e64), "1.9e55 GiB");
     }
 }

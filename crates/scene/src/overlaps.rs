@@ -19,6 +19,8 @@ struct Solid<'a> {
     /// Points of its surface that nothing holds, m.
     points: Vec<DVec3>,
     span: [DVec3; 2],
+    /// Whether parts of it are held: these may be inside anything.
+    is_held: bool,
     distance: SignedDistance,
     pose: Pose,
 }
@@ -26,7 +28,7 @@ struct Solid<'a> {
 impl<'a> Solid<'a> {
     fn rigid(name: &'a str, shape: &Shape, pose: Pose, grid: &Grid) -> Self {
         let points = shape.surface(grid.dx).vertices.iter().map(|v| pose.apply(*v)).collect();
-        Self { name, points, span: bounds(shape, &pose), distance: SignedDistance::new(shape), pose }
+        Self { name, points, span: bounds(shape, &pose), is_held: false, distance: SignedDistance::new(shape), pose }
     }
 
     fn elastic(body: &'a Elastic) -> Self {
@@ -37,11 +39,15 @@ impl<'a> Solid<'a> {
         let free = used.iter().map(|&v| v as usize).filter(|v| !held.contains(v));
         let points = free.map(|v| surface.vertices[v]).collect();
         let (shape, pose) = (Shape::Mesh(Arc::new(surface)), Pose::IDENTITY);
-        Self { name: &body.name, points, span: bounds(&shape, &pose), distance: SignedDistance::new(&shape), pose }
+        let (span, distance) = (bounds(&shape, &pose), SignedDistance::new(&shape));
+        Self { name: &body.name, points, span, is_held: !held.is_empty(), distance, pose }
     }
 
-    /// How deep the points of `other` are in this solid at most, m.
+    /// How deep the points of `other` are in this solid at most, m; none of them if parts of it are held, perhaps by `other`.
     fn depth(&self, other: &Self) -> f64 {
+        if self.is_held {
+            return 0.0;
+        }
         let [low, high] = self.span;
         let near = other.points.iter().filter(|x| x.cmpge(low).all() && x.cmple(high).all());
         near.map(|x| -self.distance.at(self.pose.invert(*x))).fold(0.0, f64::max)
