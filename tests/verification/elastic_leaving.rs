@@ -60,7 +60,7 @@ fn bodies_leave_through_every_side() {
     let saved = saved.expect("some leave before others");
     let mut resumed = World::new(bursting()).unwrap();
     let from = saved.step;
-    resumed.restore(saved);
+    resumed.restore(saved).unwrap();
     (from..world.state().step).for_each(|_| _ = resumed.step().unwrap());
     assert!(resumed.state() == world.state());
 }
