@@ -204,7 +204,7 @@ fn bodies_leave_once_through_any_side() {
             shift[axis] = way;
             let mesh = kuhn([1; 3], DVec3::ONE).mapped(|x| x + shift);
             let mut body = ElasticBody::new(mesh, LIGHT, std::array::from_fn(|a| a == flat)).unwrap();
-            let is_gone = (way < -1.0 || way > 1.0) && axis != flat;
+            let is_gone = !(-1.0..=1.0).contains(&way) && axis != flat;
             assert_eq!((body.leave(room), body.is_active()), (is_gone, !is_gone), "{way} along {axis}");
             assert!(!body.leave(room) && body.state().active != is_gone);
         }
