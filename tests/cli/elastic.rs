@@ -92,8 +92,8 @@ fn bodies_leave() {
     let place = Place::new();
     let light = "[[elastic]]\nname = \"b\"\nshape.box.size = [0.3, 0.3, 0.3]\nposition = [0, 0.5, 0]\ndensity = 0.12\nyoungs_modulus = 1e4\n";
     let scene =
-        format!("[grid]\ncells = [12, 12, 12]\nsize = 1.0\n[time]\nframes = 16\n[walls]\ny_max = \"open\"\n{light}");
-    place.write("s.toml", scene.replace("frames = 16", "frames = 10"));
+        format!("[grid]\ncells = [12, 12, 12]\nsize = 1.0\n[time]\nframes = 26\n[walls]\ny_max = \"open\"\n{light}");
+    place.write("s.toml", scene.replace("frames = 26", "frames = 20"));
     warns(&place.bathtub(&["run", "s.toml", "--no-preview"]), "'b' left the domain at");
     place.write("s.toml", scene);
     let resumed = place.bathtub(&["run", "s.toml", "--no-preview", "--resume"]);
@@ -101,7 +101,7 @@ fn bodies_leave() {
     let stats = fs::read_to_string(place.path("out/s/stats.jsonl")).unwrap();
     assert_eq!(stats.lines().filter(|line| line.contains("\"events\":[\"'b' left the domain")).count(), 1);
     let last = stats.lines().last().unwrap();
-    assert!(last.contains("\"frame\":16") && last.contains("\"impulse\":[0.0,0.0,0.0]"), "{last}");
+    assert!(last.contains("\"frame\":26") && last.contains("\"impulse\":[0.0,0.0,0.0]"), "{last}");
     let height =
         |line: &str| line.split("\"position\":[").nth(1).and_then(|at| at.split(',').nth(1)?.parse::<f64>().ok());
     assert!(height(last).is_some_and(|y| y > 1.0 && y < 3.0), "{last}");
