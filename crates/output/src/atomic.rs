@@ -36,7 +36,7 @@ impl FileError {
 pub fn write(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), FileError> {
     let temporary = temporary_path(path);
     let file = make_way(&temporary).and_then(|()| File::create_new(&temporary));
-    let file = file.map_err(FileError::new("create", &temporary))?;
+    let file = file.map_err(FileError::new("write", &temporary))?;
     let mut out = BufWriter::with_capacity(1 << 18, file);
     let written = fill(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
     let placed = written.and_then(|()| fs::rename(&temporary, path)).and_then(|()| sync_directory(path));
@@ -169,7 +169,7 @@ mod tests {
         fs::write(&elsewhere, b"mine").unwrap();
         std::os::unix::fs::symlink(&elsewhere, temporary_path(&path)).unwrap();
         let error = write_bytes(&path, b"new").unwrap_err().to_string();
-        assert!(error.contains("cannot create") && error.contains("b.ply.partial"), "{error}");
+        assert!(error.contains("cannot write") && error.contains("b.ply.partial"), "{error}");
         fs::remove_file(temporary_path(&path)).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
         assert!(read(&path).unwrap_err().to_string().contains("not a regular file"));
