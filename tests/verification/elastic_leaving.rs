@@ -80,7 +80,7 @@ fn a_ball_that_left_the_water_is_gone() {
     assert!(world.step().unwrap().max_speed < 0.1, "the water is as still as before");
 }
 
-/// What a spin of 10⁶ rad/s tears apart needs a box that no memory could hold: that is an error with a name, and the state the last good one.
+/// A body that is torn apart needs a box that no memory could hold: that is an error with a name, and the state the last good one.
 #[test]
 fn a_body_that_is_torn_apart_is_an_error() {
     let mut params = still_air([12; 3], DX);
