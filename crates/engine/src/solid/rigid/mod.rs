@@ -14,8 +14,7 @@
 //! `advance` keeps it. Without impulses in between, `predict` and `advance` therefore agree, and a block at the bottom
 //! of a pool stays there though the water lifts it. A body that touched nothing moves by our own integrator
 //! (rotation.rs), with its angular momentum as the state variable. Groups of bodies that touch only each other keep
-//! their momentum to round-off (momentum.rs). What joints do about a load is known exactly (held.rs); Rapier is given it with the
-//! load, and has to find only what turning and drift over the step, and contact, add to it.
+//! their momentum to round-off (momentum.rs). What the fluid meets are motions that joints allow exactly (held.rs).
 //!
 //! Not here: contact as part of the pressure solve, breaking joints, rolling friction.
 
@@ -230,7 +229,6 @@ impl Rigids {
     fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<Solved>) {
         let mut contacts = state.memory.contacts();
         let before = self.set(&mut contacts, state, time, dt);
-        self.answer_loads(&mut contacts, state, dt);
         let mut parameters = self.parameters;
         parameters.dt = dt;
         parameters.normalized_max_corrective_velocity = self.room.dx / (dt * parameters.length_unit);
@@ -298,24 +296,6 @@ impl Rigids {
             RigidVelocity { centre: b.position, linear, angular }
         })
         .collect()
-    }
-
-    /// Give Rapier, beside the loads, what joints do about them.
-    fn answer_loads(&self, contacts: &mut Contacts, state: &RigidState, dt: f64) {
-        for held in self.held(state) {
-            // What the loads alone would do: bodies moved as joints let them before.
-            let loaded = |&body: &usize| {
-                let (BodyState { load, rotation, .. }, p) = (&state.bodies[body], &self.properties[body]);
-                let (linear, angular) = (load.linear / p.mass, p.inverse_inertia(*rotation) * load.angular);
-                RigidVelocity { centre: DVec3::ZERO, linear, angular }.twist()
-            };
-            let twists: Vec<f64> = held.members.iter().flat_map(loaded).collect();
-            for (&body, answer) in held.members.iter().zip(self.reactions(&held, state, &twists)) {
-                let body = &mut contacts.bodies[handle(body)];
-                body.add_force(answer.linear / (dt * self.mass_unit), true);
-                body.add_torque(answer.angular / (dt * self.mass_unit), true);
-            }
-        }
     }
 
     /// Who was pushed by contact or joints in this solve.

@@ -89,7 +89,6 @@ impl Rigids {
             contacts.joints.insert(first, second, tie.rapier(), true);
             for body in tie.bodies.into_iter().flatten() {
                 contacts.bodies[handle(body)].set_additional_solver_iterations(JOINT_SUBSTEPS);
-                state.bodies[body].held = true;
             }
         }
 
