@@ -24,6 +24,8 @@ pub struct Held {
     roots: Vec<Root>,
     /// Q, six entries a member.
     basis: Vec<Vec<f64>>,
+    /// Whether nothing is left to them: then round-off is not, either.
+    is_fixed: bool,
 }
 
 /// F of one body: mass⁻½ along the axes it may move along, and about those that it may turn about.
@@ -47,6 +49,11 @@ impl Root {
             moments: properties.principal.moments.map(|moment| moment.sqrt().recip()),
             turning: properties.turning,
         }
+    }
+
+    /// How many axes it may move along and turn about.
+    fn freedoms(&self) -> f64 {
+        DVec3::select(self.mass.cmpgt(DVec3::ZERO), DVec3::ONE, DVec3::ZERO).element_sum() + self.turning.element_sum()
     }
 
     /// F w.
@@ -91,7 +98,9 @@ impl Held {
                 basis.push(own);
             }
         }
-        Self { members, roots, basis }
+        let freedoms: f64 = roots.iter().map(|root| root.freedoms()).sum();
+        let is_fixed = basis.len() as f64 >= freedoms;
+        Self { members, roots, basis, is_fixed }
     }
 
     /// R, row after row, six rows a member: changes of twists by impulses.
@@ -125,6 +134,9 @@ impl Held {
     /// w ← (1 − Qᵀ Q) w.
     fn project(&self, w: &mut [f64]) {
         (0..2).for_each(|_| remove(&self.basis, w));
+        if self.is_fixed {
+            w.fill(0.0);
+        }
     }
 
     fn each(&self, values: &[f64], map: impl Fn(&Root, &[f64]) -> [f64; 6]) -> Vec<f64> {
