@@ -3,7 +3,7 @@
 use super::{Body, Distance, Drive, Immersed};
 use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity};
 use crate::grid::Grid;
-use crate::grid::cut_cells::{BodyCut, CutPolygon, cut};
+use crate::grid::cut_cells::{BodyCut, CutPolygon, cut_laid};
 use crate::solid::elastic::ElasticBody;
 use glam::DVec3;
 
@@ -88,7 +88,7 @@ impl Body {
         if let Some(Deforming { before, now, .. }) = &mut new.deforming {
             before.clone_from(now);
         }
-        new.cut = cut(grid, &new.surface.posed(&new.pose));
+        new.cut = cut_laid(grid, &new.surface.posed(&new.pose));
         new
     }
 

@@ -7,7 +7,7 @@ use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::geometry::{Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
-use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut, flush};
+use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
 use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
 use crate::solid::elastic::ElasticBody;
@@ -154,7 +154,7 @@ impl Immersed {
         let bodies = scripted.chain(free).map(|(name, shape, drive, place, interface)| {
             let surface = shape.surface(MAX_EDGE * grid.dx);
             let Place { pose, velocity, is_there } = place;
-            let (cut, volume) = (cut(grid, &surface.posed(&pose)), surface.volume());
+            let (cut, volume) = (cut_laid(grid, &surface.posed(&pose)), surface.volume());
             Body {
                 name: name.clone(),
                 distance: match shape {
@@ -253,7 +253,7 @@ impl Immersed {
                     body.is_there
                 }
             };
-            body.cut = if body.is_there { cut(grid, &body.surface.posed(&body.pose)) } else { BodyCut::default() };
+            body.cut = if body.is_there { cut_laid(grid, &body.surface.posed(&body.pose)) } else { BodyCut::default() };
             if let Some(voxels) = &mut body.voxels {
                 *voxels =
                     if body.is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };

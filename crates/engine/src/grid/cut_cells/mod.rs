@@ -36,7 +36,7 @@ use rayon::prelude::*;
 /// Vertices nearer to a grid plane than this, in cells, are put on it, so that a face meant to lie on a plane does.
 const ON_PLANE: f64 = 1e-11;
 
-/// So are triangles that lie within this many cells of one. The fluid's side of a face just inside a plane would be a film: as part of
+/// So are, by [`cut_laid`], triangles that lie within this many cells of one. The fluid's side of a face just inside a plane would be a film: as part of
 /// cells it lets the fluid before one face of a box turn around the edge and come out before another, by one side of the box only.
 const ALONG_PLANE: f64 = 1e-3;
 
@@ -99,8 +99,18 @@ pub struct CutCells {
 
 /// Cut a closed mesh (world frame, normals outwards) out of the grid.
 pub fn cut(grid: &Grid, mesh: &TriMesh) -> BodyCut {
+    cut_in_cells(grid, mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect(), mesh)
+}
+
+/// The same with triangles that lie along a plane between cells put on it.
+pub fn cut_laid(grid: &Grid, mesh: &TriMesh) -> BodyCut {
     let mut vertices: Vec<DVec3> = mesh.vertices.par_iter().map(|&v| to_cells(grid, v)).collect();
     lay_on_planes(grid, &mut vertices, &mesh.triangles);
+    cut_in_cells(grid, vertices, mesh)
+}
+
+/// Cut out a mesh with these vertices, in cells.
+fn cut_in_cells(grid: &Grid, vertices: Vec<DVec3>, mesh: &TriMesh) -> BodyCut {
     let range = CellRange::around(&vertices, grid.dims);
     if range.dims == [0; 3] {
         return BodyCut { polygons: Vec::new(), entries: Vec::new(), range };
