@@ -54,8 +54,8 @@ const FIXED_BYTES: [f64; 2] = [15e6, 30e6];
 /// A picture and the animation: of smoke, and of water, with the search tree of its surface.
 const PICTURE_BYTES: [f64; 2] = [5e6, 10e6];
 
-/// Bytes per cell of smoke that a step has given back when the picture is drawn, and not all of the domain is smoke.
-const BYTES_PER_CELL_BETWEEN: f64 = 70.0;
+/// Bytes per cell for the light in a picture of smoke, less what the step has given back by then.
+const BYTES_PER_CELL_OF_LIGHT: f64 = 20.0;
 
 /// Smoke in more cells is drawn as it is; their number may be more than any integer.
 const MOST_REFINED: f64 = 24e6;
@@ -85,7 +85,7 @@ impl Contents {
 /// An estimate of the peak of a run that writes and draws everything, good to 20 %.
 ///
 /// A step, a checkpoint and a frame have their peaks at different times; `cells` times bytes holds the largest of them. The picture of smoke
-/// comes on top: it needs the density as fine as the pixels, while what the step took is free again.
+/// comes on top: it needs light, and the density as fine as the pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Memory {
     /// What there is besides cells.
@@ -126,15 +126,15 @@ impl Memory {
         let others = triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle;
         let counted = if is_flat { FLAT * cells } else { cells };
         let step = FIXED_BYTES[usize::from(is_water)] + counted * per_cell + others;
-        let drawn = if is_water {
+        let drawn = if is_water || is_flat {
             step
         } else {
             let is_known = file.grid.dx.or(file.grid.size).is_some() && cells < MOST_REFINED;
             let grid = is_known.then(|| crate::build::grid(file));
             let density = grid.map_or(8.0 * cells, |grid| smoke_bytes(&grid, &file.render));
-            step + density - BYTES_PER_CELL_BETWEEN * counted
+            step + density + BYTES_PER_CELL_OF_LIGHT * cells
         };
-        Self { contents, bytes: step.max(drawn + PICTURE_BYTES[usize::from(is_water)]), undrawn: step }
+        Self { contents, bytes: drawn + PICTURE_BYTES[usize::from(is_water)], undrawn: step }
     }
 
     /// The bytes in words.
