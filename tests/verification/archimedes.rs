@@ -160,3 +160,20 @@ fn boxes_lighter_than_water_leave_the_floor() {
         assert!(rises[23] > least, "{height} cells, {ratio}: {} m, less than {least}", rises[23]);
     }
 }
+
+/// The gap below a wide box is liquid as far as it goes, though there is no room for particles: were the middle of it air, that would hold the box. The
+/// water that has to come in weighs ten times as much as the box, so that it is slow at first.
+#[test]
+fn wide_boxes_leave_the_floor_too() {
+    for (width, gap) in [(0.6, 0.0), (0.6, 0.03), (0.8, 0.0)] {
+        let mut params = still_water([16; 3], 1.0 / 16.0, 0.7);
+        params.time = fixed_step(1.0 / 24.0);
+        let size = DVec3::new(width, 0.15, width);
+        let position = DVec3::new(0.513, 0.075 + gap, 0.5);
+        params.bodies = vec![body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, 0.75)];
+        let mut world = World::new(params).unwrap();
+        let rises: Vec<f64> = (0..40).map(|_| world.step().unwrap().bodies[0].position.y - position.y).collect();
+        println!("{width} m wide, {gap} m above the floor: {:.3} m after 40 steps", rises[39]);
+        assert!(rises[39] > 0.08 && rises.iter().all(|rise| *rise > -0.01), "{width} {gap}: {rises:?}");
+    }
+}

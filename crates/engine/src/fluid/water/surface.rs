@@ -61,9 +61,6 @@ const ENOUGH_ROOM: f64 = 0.6;
 /// Where they leave less than this, particles tell nothing at all.
 const LEAST_ROOM: f64 = 0.25;
 
-/// How many cells deep neighbours tell their neighbours.
-const TELLING: usize = 4;
-
 /// Distance from a plane surface, in cells, positive outside, that leaves this density; at most 1.
 pub fn depth(density: f64) -> f64 {
     if density <= 0.5 { 1.0 - (2.0 * density.max(0.0)).sqrt() } else { (2.0 * (1.0 - density).max(0.0)).sqrt() - 1.0 }
@@ -200,18 +197,20 @@ impl Surface {
         for c in &self.tight {
             density[c.cell] = f64::NAN;
         }
-        for _ in 0..TELLING {
-            let tell = |c: &Tight| {
-                if !density[c.cell].is_nan() {
-                    return None;
-                }
+        let mut waiting: Vec<&Tight> = self.tight.iter().collect();
+        loop {
+            let tell = |c: &&Tight| {
                 let known = c.beside.iter().filter(|(other, open)| *open > 0.0 && !density[*other].is_nan());
                 let (sum, weight) = known
                     .fold((0.0, 0.0), |(sum, weight), &(other, open)| (sum + open * density[other], weight + open));
                 (weight > 0.0).then(|| (c.cell, sum / weight))
             };
-            let told: Vec<(usize, f64)> = self.tight.par_iter().filter_map(tell).collect();
+            let told: Vec<(usize, f64)> = waiting.par_iter().filter_map(tell).collect();
+            if told.is_empty() {
+                break;
+            }
             told.into_iter().for_each(|(c, value)| density[c] = value);
+            waiting.retain(|c| density[c.cell].is_nan());
         }
         for c in self.tight.iter().map(|tight| tight.cell) {
             density[c] = if density[c].is_nan() { 0.0 } else { density[c] };
