@@ -172,3 +172,81 @@ fn a_light_body_on_a_slider_is_as_stable_as_a_free_one() {
         }
     }
 }
+
+/// A buoy at the surface, on a joint that is not above it, swings up and comes to rest: the fluid pushes it with a thousand times its weight
+/// through the joint, and where it goes on the way the joint bears that no more. Steps are those of frames; a free buoy reaches 3 m/s, and stones swing one up to 3.6.
+#[test]
+fn light_buoys_on_joints_go_where_the_fluid_lets_them() {
+    for (kind, other) in [
+        (JointKind::Point, None),
+        (JointKind::Hinge { axis: DVec3::new(1.0, 0.2, -0.5) }, None),
+        (JointKind::Point, Some(1)),
+        (JointKind::Hinge { axis: DVec3::new(1.0, 0.2, -0.5) }, Some(1)),
+    ] {
+        let mut params = still_water([16; 3], 1.0 / 16.0, 0.5);
+        params.time = fixed_step(1.0 / 24.0);
+        let ball = Shape::Sphere { radius: 0.09 };
+        params.bodies = vec![body("buoy", ball.clone(), DVec3::new(0.41, 0.4863, 0.45), 1e-3, Interface::CutCells)];
+        if other.is_some() {
+            params.bodies.push(body("stone", ball, DVec3::new(0.64, 0.61, 0.67), 3.0, Interface::CutCells));
+        }
+        params.joints = vec![Joint { kind, body: 0, other, anchor: DVec3::new(0.5246, 0.5484, 0.559) }];
+        let mut world = World::new(params).unwrap();
+        let (mut fastest, mut gap) = (0.0_f64, 0.0_f64);
+        let (rigids, _) = world.params().rigids().unwrap();
+        while world.state().frame < 24 {
+            let report = world.step().unwrap();
+            fastest = report.bodies.iter().map(|body| body.velocity.length()).fold(fastest, f64::max);
+            gap = rigids.joint_gaps(&world.state().bodies).into_iter().fold(gap, f64::max);
+        }
+        println!("{kind:?} {other:?}: {fastest:.2} m/s, joint open by {gap:.1e} m");
+        assert!(fastest < 4.0 && gap < 0.01 / 16.0, "{kind:?} {other:?}: {fastest} m/s, {gap} m");
+    }
+}
+
+/// Both sides of a body thinner than a cell push the same cells, and what a slider leaves of it pushes nothing into any: a closed box around it does
+/// not give way to round-off.
+#[test]
+fn a_thin_body_on_a_joint_is_no_piston() {
+    for (kind, size) in [
+        (JointKind::Slider { axis: DVec3::Y }, DVec3::new(0.5, 0.06, 0.06)),
+        (JointKind::Slider { axis: DVec3::Y }, DVec3::new(0.31, 0.05, 0.27)),
+        (JointKind::Hinge { axis: DVec3::Z }, DVec3::splat(0.06)),
+    ] {
+        let mut params = still_air([12; 3], 1.0 / 12.0);
+        params.fluid.smoke().gravity = DVec3::NEG_Y * G;
+        params.time = fixed_step(1.0 / 24.0);
+        let position = DVec3::new(0.51, 0.79, 0.54);
+        let pose = Pose { position, rotation: DQuat::IDENTITY };
+        let plate = RigidBody { pose, ..body("plate", Shape::Box { size }, position, 0.1, Interface::CutCells) };
+        params.bodies = vec![plate];
+        params.joints = vec![Joint { kind, body: 0, other: None, anchor: position - 0.2 * DVec3::X }];
+        let mut world = World::new(params).unwrap();
+        for _ in 0..8 {
+            // Free fall, or less.
+            let report = world.step().unwrap();
+            assert!(report.bodies[0].velocity.length() < 1.1 * G * report.t, "{kind:?} {}", report.bodies[0].velocity);
+        }
+    }
+}
+
+/// Of the velocity that light bodies come with nothing is left once they have met the fluid: what remains of the right-hand side may be
+/// round-off, and nothing can be solved to a part of that.
+#[test]
+fn light_boxes_side_by_side_can_be_solved_for() {
+    for ratio in [1e-3, 0.01] {
+        let shape = || Shape::Box { size: DVec3::new(0.2, 0.16, 0.18) };
+        let at = |x: f64| Pose { position: DVec3::new(x, 0.4, 0.51), rotation: DQuat::IDENTITY };
+        let beside = |x: f64| RigidBody {
+            pose: at(x),
+            ..body(&format!("at {x}"), shape(), at(x).position, ratio, Interface::CutCells)
+        };
+        let mut params = full(16, vec![beside(0.398), beside(0.628)], vec![]);
+        params.time = fixed_step(1.0 / 24.0);
+        let mut world = World::new(params).unwrap();
+        for _ in 0..6 {
+            let report = world.step().unwrap();
+            assert!(report.bodies.iter().all(|body| body.velocity.length() < 3.0), "{ratio}");
+        }
+    }
+}

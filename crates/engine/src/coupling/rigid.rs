@@ -45,6 +45,8 @@ pub struct RigidCoupling {
     groups: Vec<Group>,
     /// ρ dx³, kg.
     unit: f64,
+    /// Size of the domain, m: arms are shorter.
+    size: f64,
 }
 
 /// B of one body.
@@ -64,6 +66,9 @@ struct Rows {
 
 /// Bodies that are joined have no film between them where they are nearer than this, in cells.
 const INSIDE: f64 = 0.05;
+
+/// What a body pushes into a cell by less than this part of an open face is nothing.
+const NOTHING: f64 = 1e-12;
 
 /// Bodies that respond together.
 struct Group {
@@ -175,7 +180,7 @@ impl RigidCoupling {
             bodies.push(Rows { body, cells, values, faces, known, lift, is_closed: surface.has_film() });
         }
         let groups = groups(&bodies, held, unit, (rigids, state));
-        Self { bodies, groups, unit }
+        Self { bodies, groups, unit, size: (grid.upper() - grid.origin).max_element() }
     }
 
     /// What the bodies add to the pressure operator.
@@ -208,12 +213,21 @@ impl RigidCoupling {
         let scaled = |values: &[f64]| values.iter().map(|value| self.unit * value).collect::<Vec<_>>();
         let (rank, factor) = factor(scaled(response), &scaled(scale));
         let mut rows = BTreeMap::<u32, Vec<f64>>::new();
+        let mut own = vec![0.0; rank];
         for (m, member) in members.iter().enumerate() {
+            let factor = || factor[6 * m * rank..].chunks_exact(rank.max(1)).take(6);
+            // A body whose sides push the same cells, or that joints hold, may push nothing at all: no region is to give way to round-off.
+            let size = [1.0, 1.0, 1.0, self.size, self.size, self.size];
+            let least = |j: usize| NOTHING * factor().zip(size).map(|(f, size)| f[j].abs() * size).sum::<f64>();
+            let least: Vec<f64> = (0..rank).map(least).collect();
             for (name, value) in member {
-                let row = rows.entry(*name).or_insert_with(|| vec![0.0; rank]);
-                for (f, value) in factor[6 * m * rank..].chunks_exact(rank.max(1)).zip(value) {
-                    row.iter_mut().zip(f).for_each(|(row, f)| *row += value * f);
+                own.fill(0.0);
+                for (f, value) in factor().zip(value) {
+                    own.iter_mut().zip(f).for_each(|(own, f)| *own += value * f);
                 }
+                let row = rows.entry(*name).or_insert_with(|| vec![0.0; rank]);
+                let counts = own.iter().zip(&least).map(|(own, least)| if own.abs() > *least { *own } else { 0.0 });
+                row.iter_mut().zip(counts).for_each(|(row, own)| *row += own);
             }
         }
         let (cells, values): (Vec<u32>, Vec<Vec<f64>>) = rows.into_iter().unzip();

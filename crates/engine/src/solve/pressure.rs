@@ -451,6 +451,9 @@ impl PressureSolve {
 /// rounding leaves in Cᵀz comes back that many times larger.
 const STIFF: f64 = 1e3;
 
+/// No residual is less than this part of the right-hand side: what light bodies leave of it may be all round-off.
+const REACHABLE: f64 = 1e-13;
+
 /// Bodies are light if this part of the right-hand side is left once they have given way to it.
 const LIGHT: f64 = 0.1;
 
@@ -517,7 +520,7 @@ fn run<M: Preconditioner>(
     if let Some(easing) = easing.filter(|_| eased < LIGHT * b_norm) {
         easing.apply(&mut vectors.r, pressure);
         rr = operator.residual(rhs, pressure, &mut vectors.r);
-        b_norm = eased;
+        b_norm = eased.max((REACHABLE * b_norm / params.tolerance).min(b_norm));
     }
     if !regions.closed().is_empty() {
         regions.remove_means(&mut vectors.r);

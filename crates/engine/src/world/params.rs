@@ -46,6 +46,7 @@ impl WorldParams {
             flat: Axis::ALL.map(|axis| grid.is_flat(axis)),
             // Weight depends on the fluid: `World` adds it.
             gravity: DVec3::ZERO,
+            rho: self.fluid.rho(),
         };
         Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
     }

@@ -11,7 +11,7 @@ pub const G: f64 = 9.81;
 /// Nothing near, weightless.
 pub fn space() -> Room {
     let bounds = Bounds { min: DVec3::splat(-1e3), max: DVec3::splat(1e3) };
-    Room { bounds, dx: 0.1, closed: [[false; 2]; 3], flat: [false; 3], gravity: DVec3::ZERO }
+    Room { bounds, dx: 0.1, closed: [[false; 2]; 3], flat: [false; 3], gravity: DVec3::ZERO, rho: 0.0 }
 }
 
 /// A floor at y = 0, under gravity.

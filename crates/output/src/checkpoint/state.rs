@@ -180,7 +180,7 @@ mod tests {
             restitution: 0.2,
         };
         let bounds = Bounds { min: DVec3::ZERO, max: DVec3::ONE };
-        let room = Room { bounds, dx: 0.1, closed: [[true; 2]; 3], flat: [false; 3], gravity: DVec3::NEG_Y };
+        let room = Room { bounds, dx: 0.1, closed: [[true; 2]; 3], flat: [false; 3], gravity: DVec3::NEG_Y, rho: 0.0 };
         Rigids::new(&[ball], &[], &[], room).unwrap().1
     }
 

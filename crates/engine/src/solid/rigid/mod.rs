@@ -65,6 +65,8 @@ pub struct Room {
     pub flat: [bool; 3],
     /// m/s².
     pub gravity: DVec3,
+    /// Density of the fluid, kg/m³.
+    pub rho: f64,
 }
 
 /// The bodies of a scene and the machinery that moves them; what changes is in [`RigidState`].
@@ -72,6 +74,8 @@ pub struct Rigids {
     names: Vec<String>,
     properties: Vec<MassProperties>,
     ties: Vec<Tie>,
+    /// Which bodies joints hold to one that is light beside the fluid, or that are so themselves.
+    buoyant: Vec<bool>,
     /// The mass that Rapier counts in, kg: the largest. Its tolerances suit everyday numbers.
     mass_unit: f64,
     /// Scripted solids that move: their Rapier body and their path.
@@ -87,8 +91,8 @@ struct Solved {
     rotation: glam::DQuat,
     velocity: DVec3,
     angular_momentum: DVec3,
-    /// Whether contact or a joint pushed it.
-    touched: bool,
+    /// Whether contact pushed it, or what joints hold it to.
+    met: bool,
 }
 
 impl Rigids {
@@ -153,11 +157,13 @@ impl Rigids {
         state.bodies[body].load = state.bodies[body].load + push;
     }
 
-    /// Let a body's velocity show what joints will answer to the impulses on it (N s, N m s), as a solve with
-    /// [`Self::joint_rows`] found it. `advance` finds the answer again, so this counts only until then.
+    /// Let a body's velocity show what joints answer to the impulses on it (N s, N m s), as a solve with
+    /// [`Self::joint_rows`] found it. Of a body in contact `advance` finds the answer again.
     pub fn apply_reaction(&self, state: &mut RigidState, body: usize, linear: DVec3, angular: DVec3) {
         let push = self.push(&mut state.bodies[body], body, linear, angular);
-        state.bodies[body].reaction = state.bodies[body].reaction + push;
+        let b = &mut state.bodies[body];
+        let kind = if b.held { &mut b.reaction } else { &mut b.load };
+        *kind = *kind + push;
     }
 
     /// Change a body's velocity by the part of a push that it is free to follow; returns that part.
@@ -179,9 +185,11 @@ impl Rigids {
             let weight = dt * self.properties[body].mass * self.room.gravity;
             self.apply_impulse(state, body, weight, DVec3::ZERO);
         }
+        // Joints answer exactly; Rapier adds what contact does to the bodies that it meets.
+        self.hold(state);
         let (_, solved) = self.solve(state, time, dt);
         for ((b, p), s) in state.bodies.iter_mut().zip(&self.properties).zip(solved) {
-            if s.touched {
+            if s.met {
                 b.reaction.linear += p.mass * (s.velocity - b.velocity);
                 b.reaction.angular += s.angular_momentum - b.angular_momentum;
                 b.velocity = s.velocity;
@@ -206,7 +214,7 @@ impl Rigids {
             b.rotation = s.rotation;
             b.velocity = s.velocity;
             b.angular_momentum = s.angular_momentum;
-            b.held = s.touched;
+            b.held = s.met && !self.buoyant[i];
             (b.load, b.reaction) = Default::default();
             if !(b.position.is_finite()
                 && b.rotation.is_finite()
@@ -252,8 +260,8 @@ impl Rigids {
                 position: rapier.translation(),
                 rotation: rapier.rotation().normalize(),
                 velocity: rapier.linvel(),
-                angular_momentum: b.angular_momentum - since(b).angular + p.turning * turned,
-                touched: true,
+                angular_momentum: b.angular_momentum - since(b, self.buoyant[i]).angular + p.turning * turned,
+                met: touching.met[i] || !touching.touched[i],
             }
         };
         let mut solved: Vec<_> = (0..self.len()).map(solve_one).collect();
@@ -275,7 +283,7 @@ impl Rigids {
         }
         let each = state.bodies.iter().zip(&self.properties).enumerate();
         each.map(|(i, (b, p))| {
-            let pushed = since(b);
+            let pushed = since(b, self.buoyant[i]);
             let linear = b.velocity - pushed.linear / p.mass;
             let angular = rotation::mean_spin(&p.principal, b.rotation, b.angular_momentum - pushed.angular, dt);
             let body = &mut contacts.bodies[handle(i)];
@@ -303,6 +311,7 @@ impl Rigids {
         let count = self.len();
         let mut touched = vec![false; count];
         let mut held = vec![false; count];
+        let mut met = vec![false; count];
         let mut pairs = Vec::new();
         let mut meet = |a: Option<usize>, b: Option<usize>| match (a, b) {
             (Some(a), Some(b)) => {
@@ -320,7 +329,9 @@ impl Rigids {
         for pair in contacts.narrow_phase.contact_pairs() {
             let mut points = pair.solver_manifolds().iter().filter(|m| m.data.num_active_contacts() > 0);
             if points.any(|m| m.points.iter().any(|point| point.data.impulse != 0.0 || point.dist < 0.0)) {
-                meet(body_of(pair.collider1), body_of(pair.collider2));
+                let [a, b] = [pair.collider1, pair.collider2].map(body_of);
+                meet(a, b);
+                [a, b].into_iter().flatten().for_each(|body| met[body] = true);
             }
         }
         for tie in &self.ties {
@@ -328,9 +339,13 @@ impl Rigids {
                 meet(tie.bodies[0], tie.bodies[1]);
             }
         }
+        for group in joined(count, &self.ties) {
+            let any = group.iter().any(|&body| met[body]);
+            group.into_iter().for_each(|body| met[body] |= any);
+        }
         let mut free_groups = momentum::groups(count, &pairs);
         free_groups.retain(|group| group.len() > 1 && !group.iter().any(|&body| held[body]));
-        Touching { touched, free_groups }
+        Touching { touched, met, free_groups }
     }
 
     /// Give a group that only touched itself the momentum it must have.
@@ -339,8 +354,9 @@ impl Rigids {
         let mut wanted = Momentum::ZERO;
         for &i in group {
             let (b, p) = (&state.bodies[i], &self.properties[i]);
-            let linear = p.mass * b.velocity - b.reaction.linear;
-            wanted.add(about, b.position, linear, b.angular_momentum - b.reaction.angular);
+            let reaction = if self.buoyant[i] { Impulse::default() } else { b.reaction };
+            let linear = p.mass * b.velocity - reaction.linear;
+            wanted.add(about, b.position, linear, b.angular_momentum - reaction.angular);
         }
         let mut members: Vec<_> = group
             .iter()
@@ -371,7 +387,15 @@ impl Rigids {
 /// Which bodies contact and joints pushed, and the groups of them that touch nothing fixed or scripted.
 struct Touching {
     touched: Vec<bool>,
+    /// By contact, or joined to one that was.
+    met: Vec<bool>,
     free_groups: Vec<Vec<usize>>,
+}
+
+/// Bodies that joints hold together, group by group; singles included.
+fn joined(count: usize, ties: &[Tie]) -> Vec<Vec<usize>> {
+    let pairs: Vec<(usize, usize)> = ties.iter().filter_map(|tie| tie.bodies[0].zip(tie.bodies[1])).collect();
+    momentum::groups(count, &pairs)
 }
 
 /// A body that nothing touches, after `dt` (s).
@@ -383,14 +407,20 @@ fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
         rotation: rotation::turn(&p.principal, b.rotation, angular_momentum, dt),
         velocity,
         angular_momentum,
-        touched: false,
+        met: false,
     }
 }
 
 /// What Rapier is not to find in a body's velocity: the predicted reaction, and the load, which it adds sub-step by
-/// sub-step to a body that was held (one that flies has it at once, so that a bounce gives back all its speed).
-fn since(b: &BodyState) -> Impulse {
-    if b.held { b.load + b.reaction } else { b.reaction }
+/// sub-step to a body that was held (one that flies has it at once, so that a bounce gives back all its speed). What joints answer
+/// to a body that flies stays. The fluid may push a light body with hundreds of times what it takes to move it, and joints bear that, but only where the body was when
+/// both answered: with such a one among those that joints hold together, all go on as they are.
+fn since(b: &BodyState, buoyant: bool) -> Impulse {
+    match (buoyant, b.held) {
+        (true, _) => Impulse::default(),
+        (false, true) => b.load + b.reaction,
+        (false, false) => b.reaction,
+    }
 }
 
 /// Take the predicted reaction back.

@@ -4,7 +4,8 @@ use super::collider::Colliders;
 use super::joint::{Tie, independent};
 use super::state::{BodyState, Contacts, Impulse, Memory, RigidState};
 use super::{
-    Joint, MassProperties, RigidBody, RigidError, RigidWarning, Rigids, Room, SUBSTEPS, handle, rapier_pose, step,
+    Joint, MassProperties, RigidBody, RigidError, RigidWarning, Rigids, Room, SUBSTEPS, handle, joined, rapier_pose,
+    step,
 };
 use crate::geometry::{Bounds, Pose, Shape};
 use crate::grid::Axis;
@@ -14,6 +15,9 @@ use rapier3d_f64::prelude::*;
 
 /// Sub-steps that joints need beyond those of contact. Row E9: gaps of 1.3e-3 of a link without, 3.5e-4 with.
 const JOINT_SUBSTEPS: usize = 8;
+
+/// Bodies of less than this part of the fluid's density are light: it pushes them with many times their weight.
+const LIGHT: f64 = 0.2;
 
 /// Bodies may start this deep in a wall, in cells.
 const IN_WALL: f64 = 1e-3;
@@ -108,7 +112,14 @@ impl Rigids {
         warnings.extend(overlaps(&contacts, &names, bodies));
         state.memory = Memory::new(contacts);
         names.truncate(bodies.len());
-        let rigids = Self { names, properties, ties, mass_unit, moving, room, warnings, parameters };
+        let is_light = |body: usize| properties[body].mass < LIGHT * room.rho * properties[body].volume;
+        let mut buoyant = vec![false; bodies.len()];
+        for group in joined(bodies.len(), &ties) {
+            let is_tied = ties.iter().any(|tie| tie.bodies.contains(&Some(group[0])));
+            let any = is_tied && group.iter().any(|&body| is_light(body));
+            group.into_iter().for_each(|body| buoyant[body] = any);
+        }
+        let rigids = Self { names, properties, ties, buoyant, mass_unit, moving, room, warnings, parameters };
         Ok((rigids, state))
     }
 }

@@ -48,11 +48,11 @@ pub struct BodyState {
     pub angular_momentum: DVec3,
     /// False once it has left the domain.
     pub active: bool,
-    /// Whether contact or a joint held it when it last moved.
+    /// Whether contact held it when it last moved, or what joints hold it to.
     pub(super) held: bool,
-    /// What pushed it since it was last moved, contact and joints apart. Included in the velocity.
+    /// What pushed it since it was last moved, contact apart, and joints as well if contact holds it. Included in the velocity.
     pub(super) load: Impulse,
-    /// What contact and joints were predicted to do about it. Included in the velocity.
+    /// What contact was predicted to do about it, and joints if contact holds it. Included in the velocity.
     pub(super) reaction: Impulse,
 }
 
