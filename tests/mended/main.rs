@@ -116,9 +116,7 @@ fn a_soft_heavy_box_stays_in_its_tank() {
         assert!(lowest > -0.1 * dx, "step {}: {} cells below the floor", report.step, -lowest / dx);
         assert!(report.bodies[0].volume > 0.0, "step {}", report.step);
         let before = *volume.get_or_insert(report.fluid.volume);
-        // While it strikes the floor, at 24 steps a second on 12³ cells, there are gaps for a moment.
-        let limit = if world.state().frame < 24 { 0.03 } else { 0.01 };
-        assert!((report.fluid.volume / before - 1.0).abs() < limit, "{} m³ of {before} m³", report.fluid.volume);
+        assert!((report.fluid.volume / before - 1.0).abs() < 0.01, "{} m³ of {before} m³", report.fluid.volume);
     }
 }
 

@@ -1,6 +1,6 @@
 //! An elastic body does not pass through itself.
 
-use crate::support::elastic::{elastic, material};
+use crate::support::elastic::{body_of, elastic, material};
 use crate::support::{fixed_step, still_air};
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::TetMesh;
@@ -37,6 +37,10 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
     for (x, v) in soft.positions.iter().zip(&mut soft.velocities) {
         v.x = -4.0 * (x.x - 0.5).signum() * (x.y - 0.4).max(0.0);
     }
+    // Tetrahedra are not mirror images of one another, and their masses are so only nearly.
+    let masses = body_of(&world, 0).masses().to_vec();
+    let drift = masses.iter().zip(&soft.velocities).map(|(m, v)| *m * *v).sum::<DVec3>() / masses.iter().sum::<f64>();
+    soft.velocities.iter_mut().for_each(|v| *v -= drift);
     world.restore(state).unwrap();
     // Vertices on the inner sides of the arms, each with the one across.
     let is_inner = |x: &DVec3| x.x > 0.35 && x.y > 0.49 * width;

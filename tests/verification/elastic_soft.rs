@@ -32,14 +32,13 @@ fn least(density: f64, height: f64) -> f64 {
     9.81 * (density * height).max(1000.0 * 0.5) / 20.0
 }
 
-/// Run it (on 12³ cells at 24 steps a second, where a heavy box that strikes the floor or a press leaves gaps of 1 to 3 % for a moment): the deepest vertex outside, in cells, must stay below 0.1, the volume of the body above 0, and the water within `water` of its
-/// volume all the time and 1 % in the end.
-fn holds(what: &str, scene: &Scene, water: f64) {
+/// Run it: no vertex is outside by more than 0.1 cells, the body keeps some volume, and the water is within 1 % of its own all the time.
+fn holds(what: &str, scene: &Scene) {
     let params = scene.params.clone();
     let grid = params.grid;
     let mut world = World::new(params.clone()).unwrap();
     let whole = body_of(&world, 0).volume();
-    let (mut deepest, mut least, mut missing, mut last) = (f64::NEG_INFINITY, f64::MAX, 0.0_f64, 0.0);
+    let (mut deepest, mut least, mut missing) = (f64::NEG_INFINITY, f64::MAX, 0.0_f64);
     while (world.state().frame as i64) < scene.file.time.frames {
         let report = world.step().unwrap();
         let state = world.state();
@@ -56,33 +55,37 @@ fn holds(what: &str, scene: &Scene, water: f64) {
         }
         least = least.min(body_of(&world, 0).volume() / whole);
         if params.fluid.rho() > 100.0 {
-            last = 1.0 - report.fluid.volume * params.fluid.rho() / report.fluid.mass;
-            missing = missing.max(last.abs());
+            missing = missing.max((1.0 - report.fluid.volume * params.fluid.rho() / report.fluid.mass).abs());
         }
     }
     let deepest = deepest / grid.dx;
-    println!("{what}: deepest {deepest:.3} dx, least volume {least:.3}, water {missing:.4}, in the end {last:.4}");
+    println!("{what}: deepest {deepest:.3} dx, least volume {least:.3}, water {missing:.4}");
     assert!(deepest < 0.1, "{what}: {deepest} dx outside");
     assert!(least > 0.0, "{what}: volume {least}");
-    assert!(missing < water && last.abs() < 0.01, "{what}: {missing} of the water is missing, in the end {last}");
+    assert!(missing < 0.01, "{what}: {missing} of the water is missing");
 }
 
 #[test]
 fn a_soft_and_heavy_box_lands_on_the_floor() {
-    holds("1e4 Pa", &scene(24, &(POOL.to_owned() + &body(BOX, 0.5, (3000.0, 1e4)))), 0.03);
+    for modulus in [1e4, least(3000.0, 0.3)] {
+        holds("box", &scene(24, &(POOL.to_owned() + &body(BOX, 0.5, (3000.0, modulus)))));
+    }
+    let plate = body("box = { size = [0.5, 0.12, 0.5] }", 0.45, (3000.0, 1e4));
+    let dome = "[[obstacle]]\nname = \"dome\"\nshape = { sphere = { radius = 0.2 } }\nposition = [0.0, 0.0, 0.0]\n";
+    holds("plate over a dome", &scene(24, &format!("{POOL}{plate}{dome}")));
 }
 
 #[test]
 fn a_ball_heavy_as_iron_sinks_and_a_box_light_as_cork_rises() {
     let heavy = body(BALL, 0.4, (8000.0, least(8000.0, 0.36)));
-    holds("8000 kg/m³", &scene(24, &(POOL.to_owned() + &heavy)), 0.01);
+    holds("8000 kg/m³", &scene(24, &(POOL.to_owned() + &heavy)));
     let light = body(BOX, 0.2, (100.0, least(100.0, 0.3)));
-    holds("100 kg/m³", &scene(24, &(POOL.to_owned() + &light)), 0.01);
+    holds("100 kg/m³", &scene(24, &(POOL.to_owned() + &light)));
 }
 
 #[test]
 fn a_soft_box_falls_through_smoke() {
-    holds("smoke", &scene(24, &body(BOX, 0.5, (3000.0, least(3000.0, 0.3)))), 0.01);
+    holds("smoke", &scene(24, &body(BOX, 0.5, (3000.0, least(3000.0, 0.3)))));
 }
 
 #[test]
@@ -90,11 +93,18 @@ fn a_soft_box_slides_down_a_slope_and_another_is_pressed() {
     let slope = "[[obstacle]]\nname = \"ramp\"\nshape = { box = { size = [0.8, 0.1, 0.8] } }\nposition = [0.0, 0.25, 0.0]\n\
                  rotation = { axis = [0.0, 0.0, 1.0], degrees = 25 }\n";
     let soft = body("box = { size = [0.25, 0.25, 0.25] }", 0.6, (3000.0, least(3000.0, 0.25)));
-    holds("slope", &scene(24, &format!("{POOL}{soft}{slope}")), 0.01);
+    holds("slope", &scene(24, &format!("{POOL}{soft}{slope}")));
     let press = "[[obstacle]]\nname = \"press\"\nshape = { box = { size = [0.5, 0.1, 0.5] } }\n\
                  keyframes = [{ time = 0.0, position = [0.0, 0.5, 0.0] }, { time = 0.6, position = [0.0, 0.18, 0.0] }]\n";
     let pool = "[[liquid]]\nlevel = 0.7\n";
-    holds("press", &scene(24, &format!("{pool}{}{press}", body(BOX, 0.16, (1500.0, 1e4)))), 0.02);
+    holds("press", &scene(24, &format!("{pool}{}{press}", body(BOX, 0.16, (1500.0, 1e4)))));
+}
+
+/// Overlapping surfaces part at a speed that does not grow as steps shrink.
+#[test]
+fn a_soft_box_falls_onto_another() {
+    let soft = |height: f64| body(BOX, height, (3000.0, 2.0 * least(3000.0, 0.3)));
+    holds("two", &scene(24, &format!("{POOL}{}{}", soft(0.35), soft(0.72).replace("\"b\"", "\"c\""))));
 }
 
 /// What stops vertices depends on the state alone.

@@ -11,9 +11,7 @@ use glam::{DQuat, DVec3};
 const G: f64 = 9.81;
 const RHO: f64 = 1000.0;
 const SIZE: DVec3 = DVec3::new(0.26, 0.22, 0.3);
-/// Cells of the block, and by how much its moments of inertia are too large.
-const CELLS: [usize; 3] = [8, 7, 9];
-const LUMPED: f64 = 2.0 / 49.0;
+const CELLS: [usize; 3] = [4, 4, 5];
 const CENTRE: DVec3 = DVec3::new(0.41, 0.36, 0.54);
 
 /// A closed box of a metre, full of fluid, with 16³ cells.
@@ -58,8 +56,7 @@ fn motion(report: &StepReport) -> [DVec3; 2] {
 }
 
 /// Velocity and spin of stiff bodies, light and heavy, with and without a spin at the start, are within 1 % of those of the rigid body, of
-/// the largest there are; and nothing to speak of is stored in them. Masses lumped at n + 1 vertices have moments of inertia that are too large by
-/// a part of 2/n² (the trapezoidal rule for x²), and the spin is off by up to that, too: with half as many cells, by 4.3 times as much.
+/// the largest there are, and nothing to speak of is stored in them.
 #[test]
 fn stiff_bodies_move_like_rigid_ones() {
     let tilt = DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), 25f64.to_radians());
@@ -71,10 +68,13 @@ fn stiff_bodies_move_like_rigid_ones() {
         (1e11, 0.3, 0.01, DVec3::new(0.0, 0.0, 3.0)),
         (1e8, 0.9, 0.005, DVec3::new(3.0, 0.0, 1.0)),
         (1e10, 3.0, 0.01, DVec3::new(0.0, 4.0, 2.0)),
+        (1e11, 0.1, 0.02, DVec3::ZERO),
+        (1e11, 0.1, 1.0 / 24.0, DVec3::ZERO),
+        (1e7, 0.3, 1.0 / 24.0, DVec3::ZERO),
     ] {
         let (mut soft, mut hard) = (soft(dt, youngs_modulus, ratio, spin, tilt), hard(dt, ratio, spin, tilt));
         let (mut off, mut largest, mut stored) = ([0.0f64; 2], [0.0f64; 2], 0.0f64);
-        for _ in 0..8 {
+        for _ in 0..6 {
             let [a, b] = [&mut soft, &mut hard].map(|world| motion(&world.step().unwrap()));
             let body = body_of(&soft, 0);
             stored = stored.max(body.elastic_energy() / body.kinetic_energy());
@@ -91,7 +91,28 @@ fn stiff_bodies_move_like_rigid_ones() {
             largest[0],
             largest[1],
         );
-        wrong |= slide > 0.01 || turn > 0.01 + LUMPED || stored > 1e-3;
+        wrong |= slide > 0.01 || turn > 0.01 || stored > 1e-3;
     }
     assert!(!wrong, "beyond 1 %, see above");
+}
+
+/// Light bodies that rise to the lid and heavy ones that sink to the floor come to rest there, with steps that are long for both; rigid ones
+/// reach 1.6 m/s and 6 rad/s. Pressure that did not turn with the body, and vertices that stopped one by one, gave them hundreds.
+#[test]
+fn stiff_bodies_come_to_rest_at_closed_sides() {
+    let tilt = DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), 25f64.to_radians());
+    for (youngs_modulus, ratio) in [(1e6, 0.1), (1e10, 0.1), (1e11, 0.3), (1e11, 3.0)] {
+        let mut world = soft(1.0 / 24.0, youngs_modulus, ratio, DVec3::ZERO, tilt);
+        let (mut fastest, mut beyond) = ([0.0f64; 2], 0.0f64);
+        for _ in 0..40 {
+            let reached = motion(&world.step().unwrap());
+            (0..2).for_each(|n| fastest[n] = fastest[n].max(reached[n].length()));
+            let outside = |x: &DVec3| (-*x).max(*x - DVec3::ONE).max_element();
+            beyond = body_of(&world, 0).positions().iter().map(outside).fold(beyond, f64::max);
+        }
+        println!(
+            "E = {youngs_modulus:.0e} Pa, ρs/ρf = {ratio}: {fastest:.2?} m/s and rad/s, beyond a side by {beyond:.1e} m"
+        );
+        assert!(fastest[0] < 2.0 && fastest[1] < 8.0 && beyond < 0.1 / 16.0);
+    }
 }

@@ -26,8 +26,10 @@ const FRICTION: f64 = 0.4;
 /// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
 pub(super) const FILM: f64 = 0.05;
 
-/// Bodies that overlap are parted at no more than this many cells a step.
-pub(super) const PARTING: f64 = 0.5;
+/// Bodies that overlap are parted at no more than this many cells a second, and over no less than this time, s: within a step, if it is short,
+/// they would be shot apart.
+const PARTING: f64 = 12.0;
+const UNHURRIED: f64 = 1.0 / 24.0;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;
@@ -86,12 +88,11 @@ pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64,
     for (n, touch) in touches.iter().enumerate() {
         let tangent = touch.normal.any_orthonormal_vector();
         let directions = [touch.normal, tangent, touch.normal.cross(tangent)];
-        let parting = PARTING * grid.dx / dt;
         for (d, direction) in directions.into_iter().enumerate() {
             rows.push(Row {
                 touch: n,
                 direction,
-                target: if d == 0 { (-touch.gap / dt).min(parting) } else { 0.0 },
+                target: if d == 0 { least_velocity(grid.dx, touch.gap, dt) } else { 0.0 },
                 velocity: solids.speed(touch, direction),
                 answers: solids.answers(touch, direction),
             });
@@ -105,6 +106,11 @@ pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64,
         solids.apply(&touches[row.touch], row, impulse);
     }
     touches.len()
+}
+
+/// How fast surfaces must part over a step of `dt`, s, if the gap between them is so wide, m: at least as fast as closes it, if it is open.
+pub(super) fn least_velocity(dx: f64, gap: f64, dt: f64) -> f64 {
+    if gap >= 0.0 { -gap / dt } else { (-gap / dt.max(UNHURRIED)).min(PARTING * dx) }
 }
 
 /// Projected Gauss–Seidel; rows come in threes, the normal first.

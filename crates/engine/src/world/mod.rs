@@ -10,7 +10,7 @@ use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::incompatible::Pushing;
 use crate::coupling::rigid::RigidCoupling;
-use crate::coupling::stop;
+use crate::coupling::stop::Stops;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::fluid::water::{Particles, extend};
@@ -35,6 +35,9 @@ const BEARABLE: f64 = 1.0 / 3.0;
 /// Faster ones cross no more than this part of an element in a step.
 const CROSSED: f64 = 0.5;
 
+/// Edges of elements grow or shrink by no more than this part of themselves in a step.
+const STRAINED: f64 = 0.2;
+
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -54,7 +57,7 @@ pub struct State {
     pub bodies: RigidState,
     /// The same of the elastic ones.
     pub elastic: Vec<ElasticState>,
-    /// What the fluid did to the vertices of each of these in the last step, N.
+    /// What the fluid did to the vertices of each of these in the last step, N, along axes that turn with the body.
     pub elastic_force: Vec<Vec<DVec3>>,
     /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
     pub fluid_force: Vec<[DVec3; 2]>,
@@ -87,6 +90,8 @@ pub struct World {
     next: State,
     rigids: Rigids,
     elastics: Vec<(String, ElasticBody)>,
+    /// Kinetic energy with which each of these came to its place, J.
+    arrived: Vec<f64>,
     immersed: Immersed,
     boundary: Boundary,
     fluid: Fluid,
@@ -150,8 +155,9 @@ impl World {
             elastic_force,
             fluid_force,
         };
-        let (next, clock) = (state.clone(), Stages::default());
-        let mut world = Self { params, state, next, rigids, elastics, immersed, boundary, fluid, projection, clock };
+        let (next, clock, arrived) = (state.clone(), Stages::default(), vec![0.0; elastics.len()]);
+        let mut world =
+            Self { params, state, next, rigids, elastics, arrived, immersed, boundary, fluid, projection, clock };
         world.find_first_forces(first_dt);
         Ok(world)
     }
@@ -262,12 +268,14 @@ impl World {
     }
 
     /// The longest step in which soft bodies do not squeeze elements to nothing, s. What hits a wall at speed v is strained by v/c, c = √(E/ρ), if the
-    /// step spreads the impact over many elements; if v is more than part of c, it must not cross elements in a step.
+    /// step spreads the impact over many elements; if v is more than part of c, it must not cross elements in a step. And what is
+    /// being strained is strained by so much in a step that the volume it pushes is about what its surface sweeps.
     fn squeezing(&self) -> f64 {
         let longest = |((_, body), state): (&(String, ElasticBody), &ElasticState)| {
             let fastest = state.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
             let beyond = fastest - BEARABLE * body.material().speed_of_sound();
-            if beyond > 0.0 { CROSSED * body.spacing() / beyond } else { f64::INFINITY }
+            let crossing = if beyond > 0.0 { CROSSED * body.spacing() / beyond } else { f64::INFINITY };
+            crossing.min(STRAINED / body.rate_of_strain(state))
         };
         self.elastics.iter().zip(&self.state.elastic).map(longest).fold(f64::INFINITY, f64::min)
     }
@@ -280,20 +288,21 @@ impl World {
         let failed = |source: RigidError| StepError::Bodies { step, source: source.into() };
         let mut events = self.rigids.advance(bodies, time, dt).map_err(failed)?;
         let room = Bounds { min: grid.origin, max: grid.upper() };
-        let described = self.elastics.iter_mut().zip(&self.params.elastic);
-        for (((name, body), elastic), state) in described.zip(&self.state.elastic) {
+        let stops = Stops { grid, walls: self.params.walls, immersed: &self.immersed, times: [time, time + dt] };
+        let described = self.elastics.iter_mut().zip(&self.params.elastic).zip(&mut self.arrived);
+        for ((((name, body), elastic), arrived), state) in described.zip(&self.state.elastic) {
             body.restore(state).expect("the state is that of this body");
             if !body.is_active() {
                 continue;
             }
-            body.advance(dt);
-            stop::stop(grid, self.params.walls, &self.immersed, [time, time + dt], (elastic, &state.positions, body));
+            let failed = |source| StepError::Bodies { step, source: BodyError::Elastic { name: name.clone(), source } };
+            stops.advance(elastic, state, body).map_err(failed)?;
+            *arrived = body.kinetic_energy();
             let [cells, limit] = Immersed::spread(grid, body);
             if body.leave(room) {
                 events.push(RigidEvent::Left { body: name.clone(), position: body.centre() });
             } else if cells > limit {
-                let (name, source) = (name.clone(), ElasticError::Strewn { cells, limit });
-                return Err(StepError::Bodies { step, source: BodyError::Elastic { name, source } });
+                return Err(failed(ElasticError::Strewn { cells, limit }));
             }
         }
         if self.immersed.advance(grid, time, dt, |body| place(&self.rigids, bodies, body), &self.elastics) {
@@ -347,7 +356,9 @@ impl World {
         let Self { params, state, next, elastics, rigids, immersed, .. } = self;
         let answers = |bodies: &[(String, ElasticBody)]| -> Vec<Vec<f64>> {
             let answer = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
-                let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (dt * *force).to_array()).collect();
+                // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
+                let turn = body.rotation();
+                let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (turn * (dt * *force)).to_array()).collect();
                 // What has just left has no step, and nothing pushes it.
                 if body.is_active() {
                     body.respond(&mut impulse);
@@ -473,8 +484,9 @@ impl World {
         for (impulses, ElasticCoupling { lift, .. }) in impulses.iter_mut().zip(&soft) {
             impulses.iter_mut().zip(lift).for_each(|(impulse, lift)| *impulse += lift);
         }
-        for (forces, impulses) in next.elastic_force.iter_mut().zip(&impulses) {
-            *forces = impulses.chunks_exact(3).map(|impulse| DVec3::from_slice(impulse) / dt).collect();
+        for ((forces, impulses), (_, body)) in next.elastic_force.iter_mut().zip(&impulses).zip(&*elastics) {
+            let back = body.rotation().conjugate();
+            *forces = impulses.chunks_exact(3).map(|impulse| back * DVec3::from_slice(impulse) / dt).collect();
         }
         let pushed = [sources, coupling.pushed(|body| rigids.velocity(&next.bodies, body)), softly(elastics)].concat();
         let residual_flux = projection.residual_flux(boundary, &pushed, &next.velocity);
@@ -492,8 +504,8 @@ impl World {
             body.lift = (push.lift != [DVec3::ZERO; 2]).then_some(push.lift);
         }
         let elastic = bodies[self.params.obstacles.len() + rigids.len()..].iter_mut();
-        let answered = impulses.iter().zip(&soft).zip(&state.elastic);
-        for ((report, (_, body)), ((impulses, coupling), before)) in elastic.zip(elastics).zip(answered) {
+        let answered = impulses.iter().zip(&soft).zip(&self.arrived);
+        for ((report, (_, body)), ((impulses, coupling), arrived)) in elastic.zip(elastics).zip(answered) {
             let centre = report.pose.position;
             let total = |impulses: &[f64]| {
                 let pushes = || body.positions().iter().zip(impulses.chunks_exact(3).map(DVec3::from_slice));
@@ -503,8 +515,7 @@ impl World {
             report.lift = Some(total(&coupling.lift)).filter(|lift| *lift != [DVec3::ZERO; 2]);
             report.pose.rotation = body.rotation();
             // Backward Euler balances the energy of deformation at a place with that of the velocity that led there.
-            let moved = body.masses().iter().zip(&before.velocities).map(|(mass, v)| mass * v.length_squared());
-            report.energy = Some([0.5 * moved.sum::<f64>(), body.elastic_energy()]);
+            report.energy = Some([*arrived, body.elastic_energy()]);
         }
         next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms })

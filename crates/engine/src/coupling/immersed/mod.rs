@@ -362,9 +362,9 @@ impl Immersed {
         self.bodies.iter().filter_map(of_body).collect()
     }
 
-    /// How far a point is from the obstacles that may be within `reach` of it at `time`, m, and where away from them is.
-    pub(super) fn obstacles_near(&self, dx: f64, at: DVec3, reach: f64, time: f64) -> Vec<(f64, DVec3)> {
-        let of_body = |body: &Body| {
+    /// Solids that are obstacles within `reach` of a point at `time`, how far they are from it, m, and where away from them is.
+    pub(super) fn obstacles_near(&self, dx: f64, at: DVec3, reach: f64, time: f64) -> Vec<(usize, f64, DVec3)> {
+        let of_body = |(n, body): (usize, &Body)| {
             let Drive::Scripted(motion) = &body.drive else { return None };
             let pose = motion.pose(time);
             let local = pose.invert(at);
@@ -372,9 +372,9 @@ impl Immersed {
                 return None;
             }
             let distance = body.skin_distance(dx, local);
-            (distance < reach).then(|| (distance, pose.rotation * body.outwards(local, dx)))
+            (distance < reach).then(|| (n, distance, pose.rotation * body.outwards(local, dx)))
         };
-        self.bodies.iter().filter_map(of_body).collect()
+        self.bodies.iter().enumerate().filter_map(of_body).collect()
     }
 
     /// Corners of rigid bodies that may be within `reach`, m, of elastic body `n`, with the numbers of their bodies.

@@ -29,8 +29,8 @@ impl TetMesh {
         MassProperties { volume, centroid: about + offset, inertia: trace * DMat3::IDENTITY - covariance }
     }
 
-    /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Times the density these
-    /// are the lumped masses, which keep total mass and centroid.
+    /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Volume and centroid
+    /// of all are those of the solid.
     pub fn vertex_volumes(&self) -> Vec<f64> {
         let mut volumes = vec![0.0; self.vertices.len()];
         for (t, corners) in self.tetrahedra.iter().enumerate() {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn lumped_masses_keep_mass_and_centroid() {
+    fn quarters_keep_volume_and_centroid() {
         let mesh = TetMesh::block(DVec3::ONE, [2, 3, 1]).mapped(|v| v + 0.2 * DVec3::new(v.y * v.z, v.x, v.x * v.x));
         let (volumes, exact) = (mesh.vertex_volumes(), mesh.mass_properties());
         assert!((volumes.iter().sum::<f64>() - exact.volume).abs() < 1e-14);

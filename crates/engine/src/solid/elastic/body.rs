@@ -19,6 +19,7 @@
 use super::element::{Element, Warped};
 use super::frame::{self, Frame};
 use super::graph::Graph;
+use super::lumped::lumped;
 use super::{ElasticError, Material};
 use crate::geometry::{Bounds, TetMesh, TriMesh};
 use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric};
@@ -98,13 +99,12 @@ impl ElasticBody {
         if elements.is_empty() {
             return Err(ElasticError::Empty { vertices });
         }
-        let mut masses = vec![0.0; vertices];
-        for (element, corners) in elements.iter().zip(&rest.tetrahedra) {
-            corners.iter().for_each(|&v| masses[v as usize] += 0.25 * material.density * element.volume);
-        }
-        if let Some(vertex) = masses.iter().position(|&m| m == 0.0) {
+        let quarters = rest.vertex_volumes();
+        if let Some(vertex) = quarters.iter().position(|&volume| volume == 0.0) {
             return Err(ElasticError::Loose { vertex });
         }
+        let parts = frame::parts(vertices, &rest.tetrahedra);
+        let masses = lumped(&rest, &parts, &quarters).into_iter().map(|volume| material.density * volume).collect();
         let surface = rest.surface();
         let mut surface_vertices: Vec<u32> = surface.triangles.iter().flatten().copied().collect();
         surface_vertices.sort_unstable();
@@ -122,7 +122,7 @@ impl ElasticBody {
             free: vec![sliding; vertices],
             prescribed: vec![DVec3::ZERO; vertices],
             warped: vec![Warped::default(); elements.len()],
-            parts: frame::parts(vertices, &rest.tetrahedra),
+            parts,
             graph,
             cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
             system: stiffness.clone(),
@@ -151,19 +151,10 @@ impl ElasticBody {
     /// v ← v*: the velocity after `dt` seconds under elasticity, damping, gravity (m/s²) and `external` impulses (N s, one per
     /// vertex, or none at all). Leaves A factorised for [`ElasticBody::respond`].
     pub fn predict(&mut self, dt: f64, gravity: DVec3, external: &[DVec3]) -> Result<Prediction, ElasticError> {
-        if !(dt > 0.0 && dt.is_finite()) {
-            return Err(ElasticError::Step { dt });
-        }
-        finite(&self.surface.vertices, "position")?;
         finite(&self.velocities, "velocity")?;
         finite(external, "load")?;
         assert!(external.is_empty() || external.len() == self.masses.len(), "one impulse per vertex");
-
-        let prediction = self.warp();
-        self.graph.assemble(&self.warped, &mut self.stiffness);
-        self.assemble_system(self.factors(dt));
-        self.cholesky.factorise(&self.system)?;
-
+        let prediction = self.prepare(dt)?;
         let frames = self.frames(&self.velocities);
         for (frame, part) in frames.iter().zip(&self.parts) {
             for n in part.iter().map(|&n| n as usize) {
@@ -201,7 +192,20 @@ impl ElasticBody {
         Ok(prediction)
     }
 
-    /// Impulses (N s) → changes of velocity (m/s) over the step predicted last, elasticity and damping included: A⁻¹, in place, three
+    /// A of a step of `dt`, s, from here, factorised for [`ElasticBody::respond`].
+    pub fn prepare(&mut self, dt: f64) -> Result<Prediction, ElasticError> {
+        if !(dt > 0.0 && dt.is_finite()) {
+            return Err(ElasticError::Step { dt });
+        }
+        finite(&self.surface.vertices, "position")?;
+        let prediction = self.warp();
+        self.graph.assemble(&self.warped, &mut self.stiffness);
+        self.assemble_system(self.factors(dt));
+        self.cholesky.factorise(&self.system)?;
+        Ok(prediction)
+    }
+
+    /// Impulses (N s) → changes of velocity (m/s) over the step predicted or prepared last, elasticity and damping included: A⁻¹, in place, three
     /// values per vertex. Where velocity is prescribed, nothing changes.
     pub fn respond(&self, impulse: &mut [f64]) {
         assert_eq!(impulse.len(), 3 * self.masses.len(), "three values per vertex");
@@ -342,7 +346,7 @@ impl ElasticBody {
         &self.surface_vertices
     }
 
-    /// Lumped mass M of every vertex, kg: a quarter of each tetrahedron around it.
+    /// Lumped mass M of every vertex, kg: about a quarter of each tetrahedron around it (lumped.rs).
     pub fn masses(&self) -> &[f64] {
         &self.masses
     }

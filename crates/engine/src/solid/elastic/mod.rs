@@ -12,6 +12,7 @@ mod element;
 mod error;
 mod frame;
 mod graph;
+mod lumped;
 mod material;
 mod measure;
 mod rotation;
