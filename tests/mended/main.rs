@@ -63,8 +63,9 @@ fn a_cube_on_the_grid_rises_straight() {
     for report in run(&mut world("cube-rise-aligned-16"), 20) {
         let BodyReport { velocity, angular_velocity, .. } = report.bodies[0];
         let aside = velocity.x.abs().max(velocity.z.abs()).max(0.1 * angular_velocity.length());
-        // Limiters of the advection then find differences of round-off, where the fluid closes behind its top and bottom.
-        let limit = if report.step < 18 { 1e-9 } else { 0.1 };
+        // Exact for 18 steps (10⁻¹⁶). Limiters of the advection then find differences of round-off where the fluid closes behind the cube, and the
+        // push of a light box that is no longer aligned takes over (docs/methods/rigid.md, limits): 8·10⁻⁵ and 5·10⁻⁴ m/s, 6·10⁻³ rad/s.
+        let limit = if report.step <= 18 { 1e-9 } else { 5e-3 };
         assert!(aside < limit && velocity.y > 0.0, "step {}: {velocity} {angular_velocity}", report.step);
     }
 }

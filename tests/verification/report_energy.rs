@@ -74,8 +74,8 @@ fn energy_of_free_fall_is_constant() {
 }
 
 /// To the velocity of what joints hold belongs the middle of its step, like that of free bodies. That is the leapfrog method, whose energy
-/// sways by (ω Δt)²/4 of the swing; half-way between two places on the arc is above it by as much again, at most. Joints lose some of it, 5 % in four
-/// seconds of the longest steps, and never win. (At t it would seem to win a percent and more.)
+/// sways by (ω Δt)²/4 of the swing; half-way between two places on the arc is above it by as much again, at most. Joints lose some of it, 4.5 % in four
+/// seconds of the longest steps, and never win more than the sway: the bound is its formula, 10⁻³ to 5·10⁻³; found are 4·10⁻⁷ to 7·10⁻⁴. (At t it would seem to win a percent and more.)
 #[test]
 fn a_pendulum_wins_no_energy() {
     for dt in STEPS {

@@ -169,6 +169,7 @@ mod tests {
         fs::write(&elsewhere, b"mine").unwrap();
         std::os::unix::fs::symlink(&elsewhere, temporary_path(&path)).unwrap();
         let error = write_bytes(&path, b"new").unwrap_err().to_string();
+        // One word for all that goes wrong on the way to a file, as for those that cannot be written later on; what counts is that the link stops it.
         assert!(error.contains("cannot write") && error.contains("b.ply.partial"), "{error}");
         fs::remove_file(temporary_path(&path)).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &path).unwrap();

@@ -139,7 +139,8 @@ fn parts_turn_by_themselves() {
             assert!((*now - *before).length() < 1e-11, "{now} {before}");
         }
     }
-    // Both turn about an axis of inertia, so that they do not tumble: after 75 steps by three quarters of a turn.
+    // With the solid's moments of inertia both turn about an axis of inertia and do not tumble, as they did with quarters of elements: after 100
+    // steps they would be back where they were, after 75 they have turned by three quarters.
     for (n, spin) in [(0, TAU), (offset, -TAU)] {
         let edge = |positions: &[DVec3]| positions[n + 1] - positions[n];
         let exact = DQuat::from_rotation_z(0.75 * spin) * edge(&state.positions);

@@ -32,10 +32,12 @@ const MOMENTS: usize = 10;
 pub(super) fn lumped(mesh: &TetMesh, parts: &[Vec<u32>], quarters: &[f64]) -> Vec<f64> {
     let mut number = vec![0; mesh.vertices.len()];
     parts.iter().enumerate().for_each(|(n, part)| part.iter().for_each(|&v| number[v as usize] = n));
-    let mut solids = vec![TetMesh { vertices: mesh.vertices.clone(), tetrahedra: Vec::new() }; parts.len()];
-    mesh.tetrahedra.iter().for_each(|corners| solids[number[corners[0] as usize]].tetrahedra.push(*corners));
+    let mut tetrahedra = vec![Vec::new(); parts.len()];
+    mesh.tetrahedra.iter().for_each(|corners| tetrahedra[number[corners[0] as usize]].push(*corners));
+    let mut solid = TetMesh { vertices: mesh.vertices.clone(), tetrahedra: Vec::new() };
     let mut volumes = quarters.to_vec();
-    for (part, solid) in parts.iter().zip(&solids) {
+    for (part, tetrahedra) in parts.iter().zip(tetrahedra) {
+        solid.tetrahedra = tetrahedra;
         let exact = solid.mass_properties();
         let axes = principal(exact.inertia);
         // ∫ y y dV from the moments of inertia, the sum of the two others.

@@ -170,7 +170,7 @@ impl Rigids {
     }
 
     /// The impulses by which joints take what they forbid out of these twists of their bodies.
-    pub(super) fn reactions(&self, held: &Held, state: &RigidState, twists: &[f64]) -> Vec<Impulse> {
+    fn reactions(&self, held: &Held, state: &RigidState, twists: &[f64]) -> Vec<Impulse> {
         let allowed = held.allowed(twists);
         let each = held.members.iter().zip(allowed.chunks_exact(6).zip(twists.chunks_exact(6)));
         each.map(|(&body, (after, before))| {
