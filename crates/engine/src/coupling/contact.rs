@@ -11,6 +11,9 @@
 //!
 //! and are given to both sides, so that momentum is exchanged exactly. Elastic bodies touch with their vertices and the
 //! triangles of what they touch, themselves included; edges that cross are not seen.
+//!
+//! What moves as it is told (sides, obstacles) goes on pushing while the fluid does: it supports the body in the pressure solve
+//! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.
 
 use super::folds::folds;
 use super::immersed::{Immersed, Near};
@@ -18,6 +21,7 @@ use crate::fluid::boundary::Wall;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::{RigidState, Rigids};
+use crate::solve::Support;
 use glam::DVec3;
 
 /// Coefficient of friction between elastic bodies and what they touch.
@@ -30,6 +34,9 @@ pub(super) const FILM: f64 = 0.05;
 /// they would be shot apart.
 const PARTING: f64 = 12.0;
 const UNHURRIED: f64 = 1.0 / 24.0;
+
+/// Sides and obstacles nearer than this, in cells, may come to support a vertex within the step.
+const NEAR: f64 = 1.0;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;
@@ -78,11 +85,11 @@ struct Row {
     answers: Vec<(usize, Vec<f64>)>,
 }
 
-/// Let solids that touch push each other over a step of `dt`, s; returns how many touches there are.
-pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &mut Solids) -> usize {
-    let touches = find(grid, walls, immersed, dt, solids);
+/// Let solids that touch push each other over a step of `dt`, s; then bodies lean on what moves as it is told, if `they_lean`.
+pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, they_lean: bool, solids: &mut Solids) {
+    let (touches, near) = find(grid, walls, immersed, dt, solids);
     if touches.is_empty() {
-        return 0;
+        return;
     }
     let mut rows: Vec<Row> = Vec::new();
     for (n, touch) in touches.iter().enumerate() {
@@ -102,10 +109,14 @@ pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64,
     let matrix: Vec<f64> =
         (0..n * n).map(|place| solids.change(&touches, &rows[place / n], &rows[place % n])).collect();
     let impulses = gauss_seidel(&matrix, &rows);
-    for (row, impulse) in rows.iter().zip(impulses) {
-        solids.apply(&touches[row.touch], row, impulse);
+    for (row, impulse) in rows.iter().zip(&impulses) {
+        solids.apply(&touches[row.touch], row, *impulse);
     }
-    touches.len()
+    if they_lean {
+        let pushing = touches.iter().zip(rows.chunks_exact(3)).zip(impulses.chunks_exact(3));
+        let pushing = pushing.map(|((touch, rows), impulses)| (touch, Some(&rows[0]), impulses[0]));
+        solids.lean(grid.dx, dt, pushing.chain(near.iter().map(|touch| (touch, None, 0.0))));
+    }
 }
 
 /// How fast surfaces must part over a step of `dt`, s, if the gap between them is so wide, m: at least as fast as closes it, if it is open.
@@ -139,20 +150,23 @@ fn gauss_seidel(matrix: &[f64], rows: &[Row]) -> Vec<f64> {
     impulses
 }
 
-/// All touches that could matter within the step.
-fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> Vec<Touch> {
-    let mut touches = Vec::new();
+/// All touches that could matter within the step, and vertices near what moves as it is told that do not touch it.
+fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> (Vec<Touch>, Vec<Touch>) {
+    let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
     // What matters comes as near as the film if both sides go on as they do.
     let mut add = |sides: [Side; 2], normal: DVec3, gap: f64| {
         let touch = Touch { sides, normal, gap: gap - film };
         if touch.gap + dt * solids.speed(&touch, normal) < 0.0 || touch.gap < 0.0 {
             touches.push(touch);
+        } else if matches!(touch.sides[1], Side::Given { .. }) {
+            near.push(touch);
         }
     };
     let fastest = |body: &ElasticBody| body.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
     for (n, (_, body)) in solids.elastic.iter().enumerate().filter(|(_, (_, body))| body.is_active()) {
         let reach = film + 2.0 * dt * fastest(body);
+        let around = reach.max(NEAR * grid.dx);
         for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
             let at = body.positions()[vertex as usize];
             let own = Side::Elastic { body: n, corners: [(vertex, 1.0), (vertex, 0.0), (vertex, 0.0)] };
@@ -164,12 +178,12 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
                     let gap = gaps(at)[side];
                     // What is beyond a side at rest is meant to be there: a piston fills its cylinder.
                     let is_meant = gaps(body.rest().vertices[vertex as usize])[side] < 0.0;
-                    if !matches!(walls[a][side], Wall::Open) && gap < reach && !is_meant {
+                    if !matches!(walls[a][side], Wall::Open) && gap < around && !is_meant {
                         add([own.clone(), given()], inwards * axis.unit(), gap);
                     }
                 }
             }
-            for Near { side, distance, normal } in immersed.near(grid.dx, n, at, reach) {
+            for Near { side, distance, normal } in immersed.near(grid.dx, n, at, around) {
                 add([own.clone(), side], normal, distance);
             }
         }
@@ -192,10 +206,36 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
             }
         }
     }
-    touches
+    (touches, near)
 }
 
 impl Solids<'_> {
+    /// Let elastic bodies lean on what moves as it is told; `touches` come with the row of their normal and its impulse, if they have one.
+    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, Option<&'a Row>, f64)>) {
+        let mut supports: Vec<Vec<Support>> = self.elastic.iter().map(|_| Vec::new()).collect();
+        for (touch, row, impulse) in touches {
+            let [Side::Elastic { body, corners }, Side::Given { velocity }] = &touch.sides else { continue };
+            let (normal, gap) = (touch.normal, touch.gap);
+            // What is farther away is in reach of a body that the fluid of the last step throws there; this one's may not.
+            if gap > NEAR * dx {
+                continue;
+            }
+            let mut answers = row.map_or_else(|| self.answers(touch, normal), |row| row.answers.clone());
+            supports[*body].push(Support {
+                vertex: corners[0].0 as usize,
+                normal,
+                least: normal.dot(*velocity) + least_velocity(dx, gap, dt),
+                answer: answers.swap_remove(0).1,
+                impulse,
+            });
+        }
+        for ((_, body), supports) in self.elastic.iter_mut().zip(supports) {
+            if supports.iter().any(|support| support.impulse > 0.0) {
+                body.lean_on(supports);
+            }
+        }
+    }
+
     /// How fast the sides of a touch part along a direction, m/s.
     fn speed(&self, touch: &Touch, direction: DVec3) -> f64 {
         let [first, second] = touch.sides.each_ref().map(|side| self.velocity(side));

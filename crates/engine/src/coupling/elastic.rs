@@ -22,7 +22,7 @@ use crate::geometry::{Nearest, closest};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
-use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Yielding};
+use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Support, Yielding};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -124,8 +124,13 @@ impl ElasticCoupling {
         // What vertices answer to that if the others stay, and if they come along.
         let of_vertex =
             |v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]);
-        let alone: Vec<DVec3> = (0..whole.len()).map(of_vertex).collect();
-        let along: Vec<DVec3> = whole.iter().zip(&masses).map(|(whole, mass)| *whole / *mass).collect();
+        let mut alone: Vec<DVec3> = (0..whole.len()).map(of_vertex).collect();
+        let mut along: Vec<DVec3> = whole.iter().zip(&masses).map(|(whole, mass)| *whole / *mass).collect();
+        for Support { vertex, normal, .. } in body.supports().held() {
+            let (alone, along) = (&mut alone[*vertex], &mut along[*vertex]);
+            *alone -= normal.dot(*alone).min(0.0) * *normal;
+            *along -= normal.dot(*along).min(0.0) * *normal;
+        }
         let (ties, coarse_ties) = (self.ties(&alone), self.ties(&along));
 
         let hold = hold(body);
@@ -147,7 +152,8 @@ impl ElasticCoupling {
                 system: system.clone(),
                 factor: body.factor().clone(),
                 masses,
-                velocity: body.velocities().iter().flat_map(|v| v.to_array()).collect(),
+                velocity: body.velocity(),
+                supports: body.supports().clone(),
             }),
             rho: self.rho,
             dx: self.dx,
@@ -182,7 +188,7 @@ impl ElasticCoupling {
 
     /// Volume that the body pushes into cells as it moves, in units of dx², m/s.
     pub fn pushed(&self, body: &ElasticBody) -> Vec<(usize, f64)> {
-        let velocity: Vec<f64> = body.velocities().iter().flat_map(|v| v.to_array()).collect();
+        let velocity = body.velocity();
         let mut pushed = Vec::with_capacity(self.push.cells.len());
         self.push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
         pushed
@@ -250,10 +256,23 @@ fn modes(body: &ElasticBody, rho: f64) -> (usize, Vec<DVec3>) {
             all.push(own);
         }
     }
-    let of_vertex = |v: usize| {
-        let combined = |own: &Vec<f64>| own.iter().zip(&raw).map(|(part, mode)| *part * mode[v]).sum::<DVec3>();
-        kept.iter().map(combined).collect::<Vec<_>>()
-    };
+    let at = |v: usize, own: &[f64]| own.iter().zip(&raw).map(|(part, mode)| *part * mode[v]).sum::<DVec3>();
+    // What holds a vertex holds the modes, but for what gives way between: U ← U (1 + k kᵀ/d)^(−½), k = nᵀU, d = nᵀ A_vv⁻¹ n.
+    for Support { vertex, normal, .. } in body.supports().held() {
+        let row: Vec<f64> = kept.iter().map(|own| normal.dot(at(*vertex, own))).collect();
+        let square: f64 = row.iter().map(|k| k * k).sum();
+        let Some(place) = body.system().position(*vertex, *vertex).filter(|_| square > 0.0) else { continue };
+        let gives = normal.dot(body.system().blocks[place].inverse() * *normal);
+        let less = (1.0 - (1.0 + square / gives).sqrt().recip()) / square;
+        let mut sum = vec![0.0; raw.len()];
+        for (own, k) in kept.iter().zip(&row) {
+            sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += k * own);
+        }
+        for (own, k) in kept.iter_mut().zip(&row) {
+            own.iter_mut().zip(&sum).for_each(|(own, sum)| *own -= less * k * sum);
+        }
+    }
+    let of_vertex = |v: usize| kept.iter().map(|own| at(v, own)).collect::<Vec<_>>();
     (kept.len(), (0..positions.len()).into_par_iter().with_min_len(64).flat_map_iter(of_vertex).collect())
 }
 

@@ -1,7 +1,7 @@
 //! Where elastic bodies stop: no vertex goes beyond a closed side or into an obstacle.
 //!
-//! Contact answers the force that the fluid had in the *last* step (see [`super::contact`]); what the fluid does in this one comes after
-//! it, and the next step may be longer. So vertices may be on their way into a side or an obstacle when the body is moved. Then impulses
+//! Velocities are found for a step of one length and move the body over the next, which may be longer; and what a body leans on is known
+//! within a cell only (see [`super::contact`]). So vertices may be on their way into a side or an obstacle when the body is moved. Then impulses
 //! λ stop it, an impact without rebound that the body as a whole answers, elasticity over the step included,
 //!
 //! ```text

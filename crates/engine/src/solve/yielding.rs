@@ -19,6 +19,7 @@ use super::patches::Patches;
 use super::pockets::Pocket;
 use super::real::Real;
 use super::sparse::{SparseFactor, SparseSymmetric};
+use super::supports::Supports;
 use glam::DVec3;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub struct ElasticStep {
     pub masses: Vec<f64>,
     /// v*, three values a vertex, m/s.
     pub velocity: Vec<f64>,
+    /// What it leans on.
+    pub supports: Supports,
 }
 
 /// B: the volume that vertices push into cells, in units of dx² per unit of velocity, row by row.
@@ -215,6 +218,7 @@ impl Answer {
                 // The first solve begins with no pressure at all.
                 if fresh.iter().any(|v| *v != 0.0) {
                     body.step.factor.solve_in_place(fresh);
+                    body.step.supports.hold_back(fresh);
                 }
                 follow(velocity, fresh, body.unit());
                 gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()

@@ -38,6 +38,11 @@ const CROSSED: f64 = 0.5;
 /// Edges of elements grow or shrink by no more than this part of themselves in a step.
 const STRAINED: f64 = 0.2;
 
+/// In so many rounds it is found out what elastic bodies lean on while the fluid pushes; afterwards they only let go. And how far, in cells, they
+/// may come nearer to what they do not lean on than they should.
+const LEANING: usize = 6;
+const SLACK: f64 = 1e-3;
+
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -355,28 +360,22 @@ impl World {
 
     /// Contact of elastic bodies, which answers what the fluid will do as well: about what it did in the last step.
     fn touch(&mut self, dt: f64) {
+        let they_lean = self.params.pressure.are_supported();
         let Self { params, state, next, elastics, rigids, immersed, .. } = self;
-        let answers = |bodies: &[(String, ElasticBody)]| -> Vec<Vec<f64>> {
-            let answer = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
-                // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
-                let turn = body.rotation();
-                let mut impulse: Vec<f64> = forces.iter().flat_map(|force| (turn * (dt * *force)).to_array()).collect();
-                // What has just left has no step, and nothing pushes it.
-                if body.is_active() {
-                    body.respond(&mut impulse);
-                } else {
-                    impulse.fill(0.0);
-                }
-                impulse
-            };
-            bodies.iter().zip(&state.elastic_force).map(answer).collect()
+        let push = |((_, body), forces): (&mut (String, ElasticBody), &Vec<DVec3>), sign: f64| {
+            // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
+            let turn = body.rotation();
+            let impulse: Vec<f64> =
+                forces.iter().flat_map(|force| (sign * (turn * (dt * *force))).to_array()).collect();
+            // What has just left has no step, and nothing pushes it.
+            if body.is_active() {
+                body.apply_impulse(&impulse);
+            }
         };
-        let mut changes = answers(elastics);
-        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
+        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, 1.0));
         let mut solids = Solids { elastic: elastics, rigids, state: &mut next.bodies };
-        contact::resolve(&params.grid, params.walls, immersed, dt, &mut solids);
-        changes.iter_mut().flatten().for_each(|change| *change = -*change);
-        elastics.iter_mut().zip(&changes).for_each(|((_, body), change)| body.add_velocity(change));
+        contact::resolve(&params.grid, params.walls, immersed, dt, they_lean, &mut solids);
+        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, -1.0));
     }
 
     /// What elasticity and weight make of the velocities of elastic bodies.
@@ -439,10 +438,10 @@ impl World {
             .collect();
         elastics.iter_mut().zip(&soft).for_each(|((_, body), coupling)| body.apply_impulse(&coupling.lift));
         let does_answer = |body: &ElasticBody| answering != Answering::Weak && body.is_active();
-        let answers = soft.iter().zip(&*elastics).filter(|(_, (_, body))| does_answer(body));
-        let yielding = answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect();
-        projection.set_bodies(SolidTerms { yielding, ..coupling.terms() });
-
+        let yielding = |elastics: &[(String, ElasticBody)]| {
+            let answers = soft.iter().zip(elastics).filter(|(_, (_, body))| does_answer(body));
+            answers.map(|(coupling, (_, body))| coupling.terms(body, dt)).collect()
+        };
         let by_source = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
         let sources: Vec<(usize, f64)> = by_source.iter().map(|&(cell, push, _)| (cell, push)).collect();
         let softly = |elastics: &[(String, ElasticBody)]| -> Vec<(usize, f64)> {
@@ -452,15 +451,38 @@ impl World {
         boundary.set_body_velocity(grid, |_, _| DVec3::ZERO);
         boundary.impose(&mut next.velocity);
         let start = |body: usize| coupling.shared(body, rigids.velocity(&next.bodies, body));
-        let pushed = [sources.clone(), coupling.pushed(start), softly(elastics)].concat();
-        let projected = projection
-            .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
-            .map_err(|source| StepError::Pressure { step: number, source })?;
-        if strict && !projected.info.converged {
-            let SolveInfo { iterations, residual, .. } = projected.info;
-            let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
-            return Err(StepError::Pressure { step: number, source });
-        }
+        let rigidly = coupling.pushed(start);
+        let can_lean = elastics.iter().any(|(_, body)| !body.supports().is_empty());
+        let arriving = can_lean.then(|| next.velocity.clone());
+        let (mut iterations, mut rounds) = (0, 0);
+        let (projected, mut impulses) = loop {
+            projection.set_bodies(SolidTerms { yielding: yielding(elastics), ..coupling.terms() });
+            let pushed = [sources.clone(), rigidly.clone(), softly(elastics)].concat();
+            let mut projected = projection
+                .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
+                .map_err(|source| StepError::Pressure { step: number, source })?;
+            iterations += projected.info.iterations;
+            projected.info.iterations = iterations;
+            if strict && !projected.info.converged {
+                let SolveInfo { iterations, residual, .. } = projected.info;
+                let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
+                return Err(StepError::Pressure { step: number, source });
+            }
+            let impulses: Vec<Vec<f64>> = (soft.iter().zip(&*elastics))
+                .map(|(coupling, (_, body))| coupling.impulses(body, &next.pressure))
+                .collect();
+            elastics.iter_mut().zip(&impulses).for_each(|((_, body), impulses)| body.apply_impulse(impulses));
+            rounds += 1;
+            let slack = if rounds <= LEANING { SLACK * grid.dx / dt } else { f64::INFINITY };
+            let Some(arriving) = arriving.as_ref().filter(|_| settle(elastics, slack)) else {
+                break (projected, impulses);
+            };
+            // What leans on something else moves and answers otherwise: once more from the start.
+            for ((_, body), impulses) in elastics.iter_mut().zip(&impulses) {
+                body.apply_impulse(&impulses.iter().map(|impulse| -impulse).collect::<Vec<_>>());
+            }
+            next.velocity.clone_from(arriving);
+        };
         if !allow_incompatible {
             let liquid = next.fluid.water().zip(self.params.fluid.particle_volume(grid));
             let pushing = Pushing { grid, boundary, immersed, sources: &by_source, liquid, dt };
@@ -477,12 +499,7 @@ impl World {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
             }
         }
-        let mut impulses: Vec<Vec<f64>> =
-            soft.iter().zip(&*elastics).map(|(coupling, (_, body))| coupling.impulses(body, &next.pressure)).collect();
-        for (((_, body), impulses), state) in elastics.iter_mut().zip(&impulses).zip(&mut next.elastic) {
-            body.apply_impulse(impulses);
-            *state = body.state();
-        }
+        next.elastic.iter_mut().zip(&*elastics).for_each(|(state, (_, body))| *state = body.state());
         for (impulses, ElasticCoupling { lift, .. }) in impulses.iter_mut().zip(&soft) {
             impulses.iter_mut().zip(lift).for_each(|(impulse, lift)| *impulse += lift);
         }
@@ -599,6 +616,11 @@ fn body_velocity(immersed: &Immersed, (rigids, state): (&Rigids, &RigidState), b
     } else {
         immersed.elastic_velocity(body - rigids.len(), at)
     }
+}
+
+/// Let elastic bodies find anew what they lean on, with `slack`, m/s; whether any does so otherwise than before.
+fn settle(elastics: &mut [(String, ElasticBody)], slack: f64) -> bool {
+    elastics.iter_mut().fold(false, |changes, (_, body)| body.settle(slack) || changes)
 }
 
 /// What an elastic body has to do with the fluid.

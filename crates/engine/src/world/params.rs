@@ -78,6 +78,14 @@ pub struct PressureParams {
     pub allow_incompatible: bool,
 }
 
+impl PressureParams {
+    /// Whether elastic bodies lean on sides and obstacles within the solve. Systems that are written out have no rows for that.
+    pub(super) fn are_supported(&self) -> bool {
+        let is_written = matches!(self.solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite);
+        self.answering == Answering::Strong && !is_written
+    }
+}
+
 /// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answering {

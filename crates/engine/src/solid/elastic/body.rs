@@ -22,7 +22,7 @@ use super::graph::Graph;
 use super::lumped::lumped;
 use super::{ElasticError, Material};
 use crate::geometry::{Bounds, TetMesh, TriMesh};
-use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric};
+use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric, Support, Supports};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -58,6 +58,8 @@ pub struct ElasticBody {
     stiffness: SparseSymmetric,
     system: SparseSymmetric,
     cholesky: SparseCholesky,
+    /// What it leans on in this step.
+    supports: Supports,
     solution: Vec<f64>,
 }
 
@@ -127,6 +129,7 @@ impl ElasticBody {
             cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
             system: stiffness.clone(),
             stiffness,
+            supports: Supports::default(),
             solution: vec![0.0; 3 * vertices],
             elements,
             rest,
@@ -198,6 +201,7 @@ impl ElasticBody {
             return Err(ElasticError::Step { dt });
         }
         finite(&self.surface.vertices, "position")?;
+        self.supports = Supports::default();
         let prediction = self.warp();
         self.graph.assemble(&self.warped, &mut self.stiffness);
         self.assemble_system(self.factors(dt));
@@ -206,7 +210,7 @@ impl ElasticBody {
     }
 
     /// Impulses (N s) → changes of velocity (m/s) over the step predicted or prepared last, elasticity and damping included: A⁻¹, in place, three
-    /// values per vertex. Where velocity is prescribed, nothing changes.
+    /// values per vertex. Where velocity is prescribed, nothing changes. What the body leans on has no part in it.
     pub fn respond(&self, impulse: &mut [f64]) {
         assert_eq!(impulse.len(), 3 * self.masses.len(), "three values per vertex");
         let mask = |values: &mut [f64]| {
@@ -233,13 +237,47 @@ impl ElasticBody {
         self.velocities.iter_mut().zip(change.chunks_exact(3)).for_each(|(v, change)| *v += DVec3::from_slice(change));
     }
 
-    /// v ← v + A⁻¹ impulse, N s, three values per vertex; see [`ElasticBody::respond`].
+    /// v ← v + A⁻¹ impulse, N s, three values per vertex, see [`ElasticBody::respond`]; what it leans on pushes back.
     pub fn apply_impulse(&mut self, impulse: &[f64]) {
         let mut change = std::mem::take(&mut self.solution);
         change.copy_from_slice(impulse);
         self.respond(&mut change);
+        self.supports.answer(&mut change);
         self.add_velocity(&change);
         self.solution = change;
+    }
+
+    /// Lean on these until the next prediction: those that push hold their vertices, whatever else pushes. Velocities have their impulses
+    /// already.
+    pub fn lean_on(&mut self, supports: Vec<Support>) {
+        let mut velocity = self.velocity();
+        self.supports = Supports::new(supports, &mut velocity);
+        self.set_velocity(&velocity);
+    }
+
+    /// Let go what pulls, and lean on what is in the way by more than `slack`, m/s; false if nothing changes.
+    pub fn settle(&mut self, slack: f64) -> bool {
+        if self.supports.is_empty() {
+            return false;
+        }
+        let mut velocity = self.velocity();
+        let changes = self.supports.settle(slack, &mut velocity);
+        self.set_velocity(&velocity);
+        changes
+    }
+
+    /// What it leans on.
+    pub fn supports(&self) -> &Supports {
+        &self.supports
+    }
+
+    /// Three values a vertex, m/s.
+    pub fn velocity(&self) -> Vec<f64> {
+        self.velocities.iter().flat_map(|v| v.to_array()).collect()
+    }
+
+    fn set_velocity(&mut self, velocity: &[f64]) {
+        self.velocities.iter_mut().zip(velocity.chunks_exact(3)).for_each(|(v, new)| *v = DVec3::from_slice(new));
     }
 
     /// x ← x + Δt v, along arcs where the body turns as a whole: see frame.rs. A body with prescribed velocities goes straight on.

@@ -1,0 +1,197 @@
+//! What holds a body of many freedoms while pressure pushes it: the sides and obstacles that it leans on.
+//!
+//! Contact is rows C over the velocities of vertices: C v ≥ t, by impulses λ ≥ 0 along the same rows. While the rows that push, and no
+//! others, are held to C v = t, the body answers impulses with
+//!
+//! ```text
+//! R = A⁻¹ − Y S⁻¹ Yᵀ,      Y = A⁻¹ Cᵀ,   S = C Y
+//! ```
+//!
+//! Pressure changes λ. Rows that would have to pull let go, rows that would be broken are held from then on, and what moves without
+//! them, v − Y λ, tells v anew: an active set, whose end is the solution of the complementarity problem of pressure and contact.
+
+use super::Cholesky;
+use glam::DVec3;
+
+/// A vertex that something stops.
+#[derive(Clone, Debug)]
+pub struct Support {
+    /// Its number.
+    pub vertex: usize,
+    /// Away from what stops it.
+    pub normal: DVec3,
+    /// Least velocity along that, m/s.
+    pub least: f64,
+    /// What a unit impulse along it does to all vertices, three values each: a column of Y.
+    pub answer: Vec<f64>,
+    /// λ, N s; zero where it does not push.
+    pub impulse: f64,
+}
+
+/// All of them, of one body over one step.
+#[derive(Clone, Debug, Default)]
+pub struct Supports {
+    all: Vec<Support>,
+    /// Those that push.
+    held: Vec<usize>,
+    /// S of these.
+    matrix: Cholesky,
+}
+
+/// Rows pull if their impulse is below this part of the largest one.
+const PULLED: f64 = 1e-9;
+
+/// Rounds in which rows that push are found, before the fluid comes in.
+const ROUNDS: usize = 20;
+
+impl Supports {
+    /// `all` places that could push; those with an impulse do. `velocity`, three values a vertex, has these impulses in it, and gets those with
+    /// which no row pulls or is broken.
+    pub fn new(all: Vec<Support>, velocity: &mut [f64]) -> Self {
+        let mut supports = Self { all, ..Self::default() };
+        supports.hold((0..supports.all.len()).filter(|&n| supports.all[n].impulse > 0.0).collect(), velocity);
+        for _ in 0..ROUNDS {
+            if !supports.settle(0.0, velocity) {
+                break;
+            }
+        }
+        supports
+    }
+
+    /// Whether nothing could push.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Those that push.
+    pub fn held(&self) -> impl Iterator<Item = &Support> {
+        self.held.iter().map(|&n| &self.all[n])
+    }
+
+    /// A⁻¹ j → R j, in place, three values a vertex.
+    pub fn hold_back(&self, change: &mut [f64]) {
+        let impulses = self.impulses(|support| -support.along(change));
+        self.held().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
+    }
+
+    /// The same, and the impulses count.
+    pub fn answer(&mut self, change: &mut [f64]) {
+        let impulses = self.impulses(|support| -support.along(change));
+        for (&n, impulse) in self.held.iter().zip(impulses) {
+            self.all[n].push(impulse, change);
+            self.all[n].impulse += impulse;
+        }
+    }
+
+    /// Let go what pulls and hold what is broken by more than `slack`, m/s; false if nothing does or is. With endless slack rows are only let
+    /// go, so that this comes to an end.
+    pub fn settle(&mut self, slack: f64, velocity: &mut [f64]) -> bool {
+        let largest = self.all.iter().map(|support| support.impulse).fold(0.0, f64::max);
+        let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.held.binary_search(&n).is_ok()).collect();
+        let pushes = |n: &usize| {
+            let support = &self.all[*n];
+            if is_held[*n] {
+                support.impulse >= -PULLED * largest
+            } else {
+                support.along(velocity) < support.least - slack
+            }
+        };
+        let wanted: Vec<usize> = (0..self.all.len()).filter(pushes).collect();
+        let changes = wanted != self.held;
+        if changes {
+            self.hold(wanted, velocity);
+        }
+        changes
+    }
+
+    /// Hold these rows, and no others.
+    fn hold(&mut self, rows: Vec<usize>, velocity: &mut [f64]) {
+        for support in &mut self.all {
+            support.push(-support.impulse, velocity);
+            support.impulse = 0.0;
+        }
+        let n = rows.len();
+        let entry = |place: usize| self.all[rows[place / n]].along(&self.all[rows[place % n]].answer);
+        self.matrix = Cholesky::new(n, (0..n * n).map(entry).collect());
+        self.held = rows;
+        let impulses = self.impulses(|support| support.least - support.along(velocity));
+        for (&n, impulse) in self.held.iter().zip(impulses) {
+            self.all[n].push(impulse, velocity);
+            self.all[n].impulse = impulse;
+        }
+    }
+
+    /// S⁻¹ of something of the rows that push.
+    fn impulses(&self, of: impl Fn(&Support) -> f64) -> Vec<f64> {
+        let mut impulses: Vec<f64> = self.held().map(of).collect();
+        self.matrix.solve(&mut impulses);
+        impulses
+    }
+}
+
+impl Support {
+    /// Its row of C times some velocities.
+    fn along(&self, velocity: &[f64]) -> f64 {
+        self.normal.dot(DVec3::from_slice(&velocity[3 * self.vertex..]))
+    }
+
+    fn push(&self, impulse: f64, velocity: &mut [f64]) {
+        if impulse != 0.0 {
+            velocity.iter_mut().zip(&self.answer).for_each(|(v, answer)| *v += impulse * answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two vertices with a spring between them along x: A = [[2, −1], [−1, 2]], so that A⁻¹ = [[2, 1], [1, 2]]/3. Both have a floor below.
+    fn supports(velocity: &mut [f64]) -> Supports {
+        let support = |vertex: usize, answer: [f64; 2]| Support {
+            vertex,
+            normal: DVec3::X,
+            least: 0.0,
+            answer: vec![answer[0] / 3.0, 0.0, 0.0, answer[1] / 3.0, 0.0, 0.0],
+            impulse: 0.0,
+        };
+        Supports::new(vec![support(0, [2.0, 1.0]), support(1, [1.0, 2.0])], velocity)
+    }
+
+    #[test]
+    fn what_is_held_answers_without_it() {
+        // The first falls and is stopped by 3; by half of that the other one is carried along.
+        let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+        let mut supports = supports(&mut velocity);
+        assert_eq!(velocity, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
+        assert_eq!(supports.held().map(|support| (support.vertex, support.impulse)).collect::<Vec<_>>(), [(0, 3.0)]);
+        // Pushed down by 2 it stays, and so does the other; pushed itself, the other moves as if the first were a wall: by ½.
+        let mut change = [-4.0 / 3.0, 0.0, 0.0, -2.0 / 3.0, 0.0, 0.0];
+        supports.answer(&mut change);
+        assert!(change.iter().all(|c| c.abs() < 1e-15), "{change:?}");
+        assert!((supports.held().next().unwrap().impulse - 5.0).abs() < 1e-14);
+        let mut change = [1.0 / 3.0, 0.0, 0.0, 2.0 / 3.0, 0.0, 0.0];
+        supports.hold_back(&mut change);
+        assert!(change[0].abs() < 1e-15 && (change[3] - 0.5).abs() < 1e-15, "{change:?}");
+    }
+
+    #[test]
+    fn what_pulls_lets_go_and_what_is_broken_is_held() {
+        let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
+        let mut supports = supports(&mut velocity);
+        assert!(!supports.settle(0.0, &mut velocity));
+        // Pulled up by 6, more than what holds it.
+        let mut change = [4.0, 0.0, 0.0, 2.0, 0.0, 0.0];
+        supports.answer(&mut change);
+        velocity.iter_mut().zip(change).for_each(|(v, change)| *v += change);
+        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 0);
+        assert!((velocity[0] - 2.0).abs() < 1e-14 && (velocity[3] - 3.0).abs() < 1e-14, "{velocity:?}");
+        // The other one is pushed down by 9, and takes the first along: both are in the way, unless there is slack. Held both, the first pulls.
+        [0, 3].into_iter().zip([3.0, 6.0]).for_each(|(n, change)| velocity[n] -= change);
+        assert!(!supports.settle(f64::INFINITY, &mut velocity));
+        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 2);
+        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 1);
+        assert!(!supports.settle(0.0, &mut velocity));
+        assert!((velocity[0] - 0.5).abs() < 1e-14 && velocity[3].abs() < 1e-14, "{velocity:?}");
+    }
+}
