@@ -285,6 +285,14 @@ pub(crate) fn closest([a, b, c]: [DVec3; 3], point: DVec3) -> (DVec3, [f64; 3]) 
     found.into_iter().min_by(by_distance).unwrap_or((a, [1.0, 0.0, 0.0]))
 }
 
+/// How fast the weights of a triangle's corners change at a point that moves with this velocity.
+pub(crate) fn rates([a, b, c]: [DVec3; 3], velocity: DVec3) -> [f64; 3] {
+    let normal = (b - a).cross(c - a);
+    let square = normal.length_squared();
+    let rate = |from: DVec3, to: DVec3| (to - from).cross(velocity).dot(normal) / square;
+    if square > 0.0 { [rate(b, c), rate(c, a), rate(a, b)] } else { [0.0; 3] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
