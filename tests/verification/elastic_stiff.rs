@@ -116,7 +116,7 @@ fn stiff_bodies_move_like_rigid_ones() {
 }
 
 /// The same where they float and swim up, a fifth of a second long: tilted and level, light and heavy. What is left is that cells at the surface
-/// become liquid a step earlier or later: rigid bodies a hundredth of a cell apart differ by more.
+/// become liquid a step earlier or later: rigid bodies a thousandth of a cell apart differ by more.
 #[test]
 fn stiff_bodies_float_like_rigid_ones() {
     let tilt = |degrees: f64| DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), degrees.to_radians());
