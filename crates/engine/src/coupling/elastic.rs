@@ -13,17 +13,18 @@
 //! eq. 19\] with v eliminated.
 //!
 //! As with rigid bodies, the pressure that carries the weight of the fluid acts on a polygon with its value there, not with that in
-//! the middle of its cell x_c: vertices get −ρ Δt Σ b_v A g·(x − x_c) beforehand (`lift`).
+//! the middle of its cell x_c: vertices get −ρ Δt Σ A (b_v g·(x − x_c) + ∇b_v·S g) beforehand (`lift`), with S the mean of
+//! (y − x)(y − x)ᵀ over the polygon.
 
 use super::Medium;
 use super::vertices;
 use crate::fluid::boundary::Boundary;
-use crate::geometry::{Nearest, closest};
+use crate::geometry::{Nearest, closest, rates};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
 use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Support, Yielding};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,19 +78,22 @@ impl ElasticCoupling {
         let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
         let mut lift = vec![0.0; 3 * free.len()];
         let impulse = fluid.rho * grid.dx * grid.dx * fluid.gain;
-        let mut add = |cell: usize, (triangle, weights): (u32, [f64; 3]), push: DVec3, at: DVec3| {
+        let mut add = |cell: usize, (triangle, weights): (u32, [f64; 3]), push: DVec3, (at, spread): (DVec3, DMat3)| {
             let aside = at - grid.cell_centre(unravel(grid.dims, cell));
-            let lifts = if fluid.is_in(cell) { -impulse.dot(aside) } else { 0.0 };
-            for (vertex, weight) in surface.triangles[triangle as usize].into_iter().zip(weights) {
-                let push = weight * push * free[vertex as usize];
-                *rows.entry((cell as u32, vertex)).or_default() += push;
+            let is_wet = if fluid.is_in(cell) { 1.0 } else { 0.0 };
+            let corners = surface.triangles[triangle as usize].into_iter();
+            let slopes = rates(surface.corners(triangle as usize), spread * impulse);
+            for (vertex, (weight, slope)) in corners.zip(weights.into_iter().zip(slopes)) {
+                let push = push * free[vertex as usize];
+                *rows.entry((cell as u32, vertex)).or_default() += weight * push;
+                let lifted = -is_wet * (weight * impulse.dot(aside) + slope) * push;
                 let lift = &mut lift[3 * vertex as usize..][..3];
-                lift.iter_mut().zip((lifts * push).to_array()).for_each(|(lift, push)| *lift += push);
+                lift.iter_mut().zip(lifted.to_array()).for_each(|(lift, push)| *lift += push);
             }
         };
-        for CutPolygon { cell, triangle, area, centroid } in polygons {
+        for CutPolygon { cell, triangle, area, centroid, spread } in polygons {
             let (_, weights) = closest(surface.corners(*triangle as usize), *centroid);
-            add(*cell, (*triangle, weights), *area / (grid.dx * grid.dx), *centroid);
+            add(*cell, (*triangle, weights), *area / (grid.dx * grid.dx), (*centroid, *spread));
         }
         for face in boundary.given.iter().filter(|face| face.body == Some(name)) {
             let (a, at) = (face.axis.index(), unravel(grid.face_dims(face.axis), face.index));
@@ -102,7 +106,7 @@ impl ElasticCoupling {
             // It leaves the cell below and enters the one above.
             for (cell, sign) in [below, above].into_iter().zip([-open, open]) {
                 if let Some(cell) = cell {
-                    add(cell, (nearest.triangle, nearest.weights), sign * face.axis.unit(), middle);
+                    add(cell, (nearest.triangle, nearest.weights), sign * face.axis.unit(), (middle, DMat3::ZERO));
                 }
             }
         }

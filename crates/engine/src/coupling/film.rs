@@ -8,16 +8,17 @@
 //! carries the fluid's own weight, ρ g·x, the value at the polygon is known: what B has of it is replaced by what is right,
 //!
 //! ```text
-//! lift = −ρ Δt Σ [A, (x − c) × A] g·(x − x_c)        polygons in cells x_c of fluid
+//! lift = −ρ Δt Σ ( [A, (x − c) × A] g·(x − x_c) + [0, S g × A] )        polygons in cells x_c of fluid
 //! ```
 //!
-//! so that Archimedes holds for any body at any place, and a neutral one stays (row C5). The film beneath a body that stands has its
+//! with S the mean of (y − x)(y − x)ᵀ over the polygon: pressure is higher where it is deeper, and so acts below the middle. So
+//! that Archimedes holds for any body at any place, and a neutral one stays (row C5). The film beneath a body that stands has its
 //! pressure, too: what of ∮ n g·x dA = V g is not found on polygons is there.
 
 use super::Medium;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, Grid, unravel};
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use std::collections::BTreeMap;
 
 /// Six numbers: along the axes, and about them.
@@ -30,6 +31,8 @@ pub(super) struct Piece {
     pub push: Twist,
     /// Its middle.
     pub at: DVec3,
+    /// Mean of (x − middle)(x − middle)ᵀ, m²; zero of a face of the grid.
+    pub spread: DMat3,
 }
 
 /// All of them.
@@ -131,16 +134,26 @@ impl Surface {
         // Pressure at a point, times Δt and the area of a face, N s.
         let impulse = |at: DVec3| fluid.rho * grid.dx * grid.dx * fluid.gain.dot(at - grid.origin);
         let at_middle = |cell: u32| impulse(grid.cell_centre(unravel(grid.dims, cell as usize)));
+        // What the pressure does to a piece about the centre beyond what its value in the middle does.
+        let within = |piece: &Piece| {
+            let aside = fluid.rho * grid.dx * grid.dx * (piece.spread * fluid.gain);
+            let moment = aside.cross(DVec3::from_slice(&piece.push));
+            [0.0, 0.0, 0.0, moment.x, moment.y, moment.z]
+        };
         let mut lift = [0.0; 6];
-        for Piece { cell, push, at } in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
-            add(&mut lift, at_middle(*cell) - impulse(*at), push);
+        for piece in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
+            add(&mut lift, at_middle(piece.cell) - impulse(piece.at), &piece.push);
+            add(&mut lift, -1.0, &within(piece));
         }
         let Some((Film { push, shares }, inside)) = &self.rest else { return lift };
-        // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: moments of pressure
-        // within pieces, and what moved when they were laid on planes of the grid.
+        // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: what moved when
+        // they were laid on planes of the grid.
         let mut missing = [0.0; 6];
         missing[..3].copy_from_slice(&(fluid.rho * volume * fluid.gain).to_array());
-        self.met.iter().chain(inside).for_each(|piece| add(&mut missing, -impulse(piece.at), &piece.push));
+        for piece in self.met.iter().chain(inside) {
+            add(&mut missing, -impulse(piece.at), &piece.push);
+            add(&mut missing, -1.0, &within(piece));
+        }
         if shares.is_empty() {
             add(&mut lift, -self.wet_share(fluid), &missing);
         }

@@ -116,9 +116,9 @@ impl RigidCoupling {
                 let moment = (at - centre).cross(push);
                 [push.x, push.y, push.z, moment.x, moment.y, moment.z]
             };
-            let piece = |CutPolygon { cell, area, centroid, .. }: CutPolygon| {
+            let piece = |CutPolygon { cell, area, centroid, spread, .. }: CutPolygon| {
                 let push = jacobian(area / (grid.dx * grid.dx), centroid);
-                Piece { cell: cell as u32, push, at: centroid }
+                Piece { cell: cell as u32, push, at: centroid, spread }
             };
             let mut pieces: Vec<Piece> = solid.exposed().map(piece).collect();
             let across = |axis: Axis, index: usize| {
@@ -133,7 +133,8 @@ impl RigidCoupling {
                 let (push, open) = (jacobian(face.axis.unit(), at), boundary.open.axes[face.axis.index()][face.index]);
                 // It leaves the cell below and enters the one above.
                 for (cell, sign) in cells.into_iter().zip([-open, open]) {
-                    pieces.extend(cell.map(|cell| Piece { cell: cell as u32, push: push.map(|j| sign * j), at }));
+                    let piece = |cell| Piece { cell, push: push.map(|j| sign * j), at, spread: DMat3::ZERO };
+                    pieces.extend(cell.map(|cell| piece(cell as u32)));
                 }
             }
             let (mut faces, mut known) = (Vec::new(), [0.0; 6]);

@@ -3,12 +3,14 @@
 //! Near the surface every node of a lattice knows its nearest triangle, found anew whenever the surface has moved; farther away only
 //! the side is known. Distances in between are those from the triangles that the nodes around know, or from those beside them, so
 //! they are exact but for points whose nearest triangle is beyond both. The side comes from the normal of the nearest corner, edge or triangle
-//! (Bærentzen & Aanæs 2005): right for any closed surface that does not cross itself.
+//! (Bærentzen & Aanæs 2005): right for any closed surface that does not cross itself. If it does, what it winds around at least once is inside:
+//! where a part of it has been turned inside out, normals point the wrong way, and there is nothing.
 
 use super::{Bounds, TriMesh};
 use glam::DVec3;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 /// Nearest triangles around a surface.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,9 @@ pub struct Band {
     dims: [usize; 3],
     /// How far the nearest triangle is known, m.
     reach: f64,
+    /// How often a surface that crosses itself winds around what is before each triangle, if that is the same all over it; empty if the
+    /// surface does not.
+    windings: Vec<Option<f64>>,
     /// The nearest triangle of each node, or `NONE`.
     nearest: Vec<u32>,
     /// Signed distance of each node, m, cut off at `reach`.
@@ -31,6 +36,15 @@ pub struct Band {
 }
 
 const NONE: u32 = u32::MAX;
+
+/// Lines along which the surface is searched for crossings are this far apart, in spacings.
+const LINES: f64 = 0.25;
+
+/// How far before a triangle is, in spacings.
+const BEFORE: f64 = 1e-3;
+
+/// How far from its middle to its corners a triangle is asked what is before it.
+const CORNER: f64 = 0.9;
 
 /// The nearest point of a surface.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +75,15 @@ impl Band {
     pub fn update(&mut self, vertices: &[DVec3]) {
         self.surface.vertices.copy_from_slice(vertices);
         self.find_normals();
+        let before = |t: usize| {
+            let corners = self.surface.corners(t);
+            let middle = corners.iter().sum::<DVec3>() / 3.0;
+            let at = |x: DVec3| self.winding(x + BEFORE * self.spacing * self.normals[t]).round();
+            let before = at(middle);
+            corners.iter().all(|corner| at(middle.lerp(*corner, CORNER)) == before).then_some(before)
+        };
+        let count = if self.crosses() { self.surface.triangles.len() } else { 0 };
+        self.windings = (0..count).into_par_iter().map(before).collect();
         let corners = self.surface.triangles.iter().flatten().map(|&v| self.surface.vertices[v as usize]);
         let Bounds { min, max } = corners.fold(Bounds::EMPTY, |b, v| Bounds { min: b.min.min(v), max: b.max.max(v) });
         // Nodes at whole multiples of the spacing, wherever the surface is.
@@ -198,8 +221,59 @@ impl Band {
             [false, false, true] => self.edge_normal(t, 2),
             _ => self.normals[t],
         };
-        let sign = if apart.dot(normal) < 0.0 { -1.0 } else { 1.0 };
+        // Before a triangle that is in order there is nothing, and solid behind it.
+        let is_inside = match self.windings.get(t) {
+            Some(None) => self.winding(point) > 0.5,
+            Some(Some(before)) if *before != 0.0 => *before > 0.0,
+            _ => apart.dot(normal) < 0.0,
+        };
+        let sign = if is_inside { -1.0 } else { 1.0 };
         Nearest { distance: sign * apart.length(), triangle, weights }
+    }
+
+    /// How often the surface winds around a point (van Oosterom & Strackee 1983).
+    fn winding(&self, point: DVec3) -> f64 {
+        let solid_angle = |t: usize| {
+            let [a, b, c] = self.surface.corners(t).map(|corner| corner - point);
+            let lengths = [a.length(), b.length(), c.length()];
+            let below =
+                lengths.iter().product::<f64>() + a.dot(b) * lengths[2] + b.dot(c) * lengths[0] + c.dot(a) * lengths[1];
+            2.0 * a.dot(b.cross(c)).atan2(below)
+        };
+        (0..self.surface.triangles.len()).map(solid_angle).sum::<f64>() / (2.0 * TAU)
+    }
+
+    /// Whether lines along y find the surface to wind around anything but once.
+    fn crosses(&self) -> bool {
+        let width = LINES * self.spacing;
+        // Off the places where vertices are wont to be.
+        let line = |x: f64| x / width + 0.318_309_886;
+        let mut found: Vec<([i64; 2], f64, i32)> = Vec::new();
+        for t in 0..self.surface.triangles.len() {
+            let [a, b, c] = self.surface.corners(t);
+            let (low, high) = (a.min(b).min(c), a.max(b).max(c));
+            let range = |low: f64, high: f64| line(low).ceil() as i64..=line(high).floor() as i64;
+            let across = |p: DVec3, q: DVec3| p.z * q.x - p.x * q.z;
+            let area = across(b - a, c - a);
+            for (i, k) in range(low.x, high.x).flat_map(|i| range(low.z, high.z).map(move |k| (i, k))) {
+                let at = DVec3::new((i as f64 - 0.318_309_886) * width, 0.0, (k as f64 - 0.318_309_886) * width);
+                let [of_a, of_b] = [across(c - b, at - b), across(a - c, at - c)].map(|part| part / area);
+                let of_c = 1.0 - of_a - of_b;
+                if area != 0.0 && of_a >= 0.0 && of_b >= 0.0 && of_c >= 0.0 {
+                    found.push(([i, k], of_a * a.y + of_b * b.y + of_c * c.y, if area > 0.0 { -1 } else { 1 }));
+                }
+            }
+        }
+        found.sort_by(|p, q| p.0.cmp(&q.0).then(p.1.total_cmp(&q.1)));
+        let of_line = |line: &[([i64; 2], f64, i32)]| {
+            // Lines through an edge count it twice: a line that does not end outside tells nothing.
+            let mut windings = line.iter().scan(0, |sum, (.., turn)| {
+                *sum += turn;
+                Some(*sum)
+            });
+            line.iter().map(|(.., turn)| turn).sum::<i32>() == 0 && windings.any(|sum| !(0..=1).contains(&sum))
+        };
+        found.chunk_by(|p, q| p.0 == q.0).any(of_line)
     }
 
     fn edge_normal(&self, t: usize, opposite: usize) -> DVec3 {
@@ -285,6 +359,14 @@ pub(crate) fn closest([a, b, c]: [DVec3; 3], point: DVec3) -> (DVec3, [f64; 3]) 
     found.into_iter().min_by(by_distance).unwrap_or((a, [1.0, 0.0, 0.0]))
 }
 
+/// How fast the weights of a triangle's corners change at a point that moves with this velocity.
+pub(crate) fn rates([a, b, c]: [DVec3; 3], velocity: DVec3) -> [f64; 3] {
+    let normal = (b - a).cross(c - a);
+    let square = normal.length_squared();
+    let rate = |from: DVec3, to: DVec3| (to - from).cross(velocity).dot(normal) / square;
+    if square > 0.0 { [rate(b, c), rate(c, a), rate(a, b)] } else { [0.0; 3] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,6 +393,44 @@ mod tests {
         }
         println!("of {near} points, {wrong} on the wrong side and {off} off by more than 0.01");
         assert!(near > 5000 && wrong == 0 && off < near / 1000, "of {near}, {wrong} wrong, {off} off");
+    }
+
+    /// A dent in the top of a cube that comes out at its bottom: inside is what more elements cover than are inside out there.
+    #[test]
+    fn what_is_inside_out_is_no_solid() {
+        let mut mesh = TetMesh::block(DVec3::ONE, [10; 3]);
+        let mut band = Band::new(&mesh.surface(), 0.2, 0.6);
+        assert!(band.windings.is_empty());
+        for v in &mut mesh.vertices {
+            let away = DVec3::new(v.x, 0.0, v.z).length();
+            v.y -= 1.8 * (v.y + 0.5) * (1.0 - (away / 0.45).powi(2)).max(0.0);
+        }
+        band.update(&mesh.vertices);
+        assert!(!band.windings.is_empty());
+        let covers = |n: usize, at: DVec3| {
+            let whole = mesh.volume_of(n);
+            let part = |c: usize| {
+                let mut corners = mesh.corners(n);
+                corners[c] = at;
+                let [o, a, b, c] = corners;
+                (a - o).cross(b - o).dot(c - o) / 6.0 / whole
+            };
+            if (0..4).all(|c| part(c) > 0.0) { whole.signum() } else { 0.0 }
+        };
+        let (mut inside, mut inside_out, mut wrong) = (0, 0, 0);
+        for n in 0..4000_u32 {
+            let part = |factor: u32| f64::from(n.wrapping_mul(factor) >> 8) / f64::from(1 << 24);
+            let at = 2.0 * DVec3::new(part(2_654_435_761), part(2_246_822_519), part(3_266_489_917)) - 1.0;
+            let cover: f64 = (0..mesh.tetrahedra.len()).map(|t| covers(t, at)).sum();
+            let known = band.at(at);
+            if known.abs() > 0.01 {
+                wrong += usize::from((known < 0.0) != (cover > 0.5));
+                inside += usize::from(cover > 0.5);
+                inside_out += usize::from(cover < -0.5);
+            }
+        }
+        println!("{wrong} wrong, {inside} inside, {inside_out} inside out");
+        assert!(inside > 200 && inside_out > 20 && 20 * wrong < inside, "{wrong} of {inside} and {inside_out} wrong");
     }
 
     #[test]

@@ -10,8 +10,8 @@ mod shape;
 mod tessellate;
 mod tetrahedra;
 
-pub(crate) use band::closest;
 pub use band::{Band, Nearest};
+pub(crate) use band::{closest, rates};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;

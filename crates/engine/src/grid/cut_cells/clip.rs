@@ -6,7 +6,7 @@
 //! polygons (or triangles) that share an edge get bit-identical points on it: the pieces fit without
 //! gaps. What rounding does to areas therefore cancels between neighbours.
 
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 
 /// A triangle cut by six planes has at most nine corners.
 const CAPACITY: usize = 9;
@@ -26,6 +26,8 @@ pub struct Piece {
     pub area: DVec3,
     /// Relative to the cell's lowest corner, in cells; zero for a piece below the grid.
     pub centroid: DVec3,
+    /// Mean of (x − centroid)(x − centroid)ᵀ, cells².
+    pub spread: DMat3,
 }
 
 /// Divide a triangle among the cells of a grid of `dims` cells; `emit` gets the pieces in the grid and those that are
@@ -87,6 +89,7 @@ impl<F: FnMut(Piece)> Division<'_, F> {
         let normal = DVec3::from(self.normal);
         let mut area = DVec3::ZERO;
         let mut moment = DVec3::ZERO;
+        let mut second = DMat3::ZERO;
         let mut weight = 0.0;
         let mut before = local(1) - origin;
         for i in 2..polygon.len {
@@ -96,21 +99,28 @@ impl<F: FnMut(Piece)> Division<'_, F> {
             area += cross;
             weight += w;
             moment += w * (before + after);
+            second += w * (square(before) + square(after) + square(before + after));
             before = after;
         }
         area *= 0.5;
         if area.abs().max_element() < NEGLIGIBLE {
             return;
         }
-        let centroid = if !inside {
-            DVec3::ZERO
+        let (centroid, spread) = if !inside {
+            (DVec3::ZERO, DMat3::ZERO)
         } else if weight > 0.0 {
-            origin + moment / (3.0 * weight)
+            let middle = moment / (3.0 * weight);
+            (origin + middle, second * (12.0 * weight).recip() - square(middle))
         } else {
-            origin
+            (origin, DMat3::ZERO)
         };
-        (self.emit)(Piece { cell: self.cell, area, centroid });
+        (self.emit)(Piece { cell: self.cell, area, centroid, spread });
     }
+}
+
+/// v vᵀ.
+fn square(v: DVec3) -> DMat3 {
+    DMat3::from_cols(v.x * v, v.y * v, v.z * v)
 }
 
 /// First and last slab that a polygon with these smallest and largest coordinates belongs to. One that lies *in* a
@@ -224,6 +234,10 @@ mod tests {
         assert_eq!(piece.cell, [1, 2, 3]);
         assert_eq!(piece.area, DVec3::new(0.0, 0.0, 0.125));
         assert!((piece.centroid - DVec3::new(5.0 / 12.0, 5.0 / 12.0, 0.5)).length() < 1e-15);
+        // Of a right triangle with legs h: h²/18, and −h²/36 across.
+        let (along, across) = (0.25 / 18.0, -0.25 / 36.0);
+        let spread = [DVec3::new(along, across, 0.0), DVec3::new(across, along, 0.0), DVec3::ZERO];
+        assert!((0..3).all(|a| (piece.spread.col(a) - spread[a]).length() < 1e-16));
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use from_distance::open_from_distance;
 
 use super::{Axis, CellField, FaceField, Grid};
 use crate::geometry::TriMesh;
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 /// Vertices nearer to a grid plane than this, in cells, are put on it, so that a face meant to lie on a plane does.
@@ -54,6 +54,8 @@ pub struct CutPolygon {
     pub area: DVec3,
     /// Centre of the polygon, m: a velocity linear over the triangle has its mean here.
     pub centroid: DVec3,
+    /// Mean of (x − centroid)(x − centroid)ᵀ over the polygon, m²: what a product of two linear functions has beyond that of their means.
+    pub spread: DMat3,
 }
 
 /// What one body cuts out of a grid. Depends on geometry only: a body at rest is cut once.
@@ -343,6 +345,7 @@ fn divide(grid: &Grid, vertices: &[DVec3], triangles: &[[u32; 3]], first: usize)
                     triangle: (first + t) as u32,
                     area: grid.dx * grid.dx * piece.area,
                     centroid: grid.origin + grid.dx * (DVec3::from(piece.cell.map(f64::from)) + piece.centroid),
+                    spread: piece.spread * (grid.dx * grid.dx),
                 }),
             }
         });
