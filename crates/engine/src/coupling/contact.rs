@@ -222,8 +222,7 @@ impl Solids<'_> {
             }
             let mut answers = row.map_or_else(|| self.answers(touch, normal), |row| row.answers.clone());
             supports[*body].push(Support {
-                vertex: corners[0].0 as usize,
-                normal,
+                row: vec![(3 * corners[0].0 as usize, normal)],
                 least: normal.dot(*velocity) + least_velocity(dx, gap, dt),
                 answer: answers.swap_remove(0).1,
                 impulse,

@@ -23,7 +23,7 @@ use crate::geometry::{Nearest, closest, rates};
 use crate::grid::cut_cells::CutPolygon;
 use crate::grid::{CellField, Grid, strides, unravel};
 use crate::solid::elastic::ElasticBody;
-use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Support, Yielding};
+use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Yielding};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -130,10 +130,10 @@ impl ElasticCoupling {
             |v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]);
         let mut alone: Vec<DVec3> = (0..whole.len()).map(of_vertex).collect();
         let mut along: Vec<DVec3> = whole.iter().zip(&masses).map(|(whole, mass)| *whole / *mass).collect();
-        for Support { vertex, normal, .. } in body.supports().held() {
-            let (alone, along) = (&mut alone[*vertex], &mut along[*vertex]);
-            *alone -= normal.dot(*alone).min(0.0) * *normal;
-            *along -= normal.dot(*along).min(0.0) * *normal;
+        for (vertex, normal) in supported(body) {
+            for answer in [&mut alone[vertex], &mut along[vertex]] {
+                *answer -= normal.dot(*answer).min(0.0) * normal;
+            }
         }
         let (ties, coarse_ties) = (self.ties(&alone), self.ties(&along));
 
@@ -208,6 +208,11 @@ impl ElasticCoupling {
     }
 }
 
+/// The vertices that something holds, and the way out.
+fn supported(body: &ElasticBody) -> impl Iterator<Item = (usize, DVec3)> {
+    body.supports().held().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
+}
+
 /// How much vertices hold one another over the step: the mean of A beside that of M.
 fn hold(body: &ElasticBody) -> f64 {
     let system = body.system();
@@ -262,11 +267,11 @@ fn modes(body: &ElasticBody, rho: f64) -> (usize, Vec<DVec3>) {
     }
     let at = |v: usize, own: &[f64]| own.iter().zip(&raw).map(|(part, mode)| *part * mode[v]).sum::<DVec3>();
     // What holds a vertex holds the modes, but for what gives way between: U ← U (1 + k kᵀ/d)^(−½), k = nᵀU, d = nᵀ A_vv⁻¹ n.
-    for Support { vertex, normal, .. } in body.supports().held() {
-        let row: Vec<f64> = kept.iter().map(|own| normal.dot(at(*vertex, own))).collect();
+    for (vertex, normal) in supported(body) {
+        let row: Vec<f64> = kept.iter().map(|own| normal.dot(at(vertex, own))).collect();
         let square: f64 = row.iter().map(|k| k * k).sum();
-        let Some(place) = body.system().position(*vertex, *vertex).filter(|_| square > 0.0) else { continue };
-        let gives = normal.dot(body.system().blocks[place].inverse() * *normal);
+        let Some(place) = body.system().position(vertex, vertex).filter(|_| square > 0.0) else { continue };
+        let gives = normal.dot(body.system().blocks[place].inverse() * normal);
         let less = (1.0 - (1.0 + square / gives).sqrt().recip()) / square;
         let mut sum = vec![0.0; raw.len()];
         for (own, k) in kept.iter().zip(&row) {

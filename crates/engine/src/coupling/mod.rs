@@ -6,6 +6,7 @@ mod film;
 mod folds;
 pub mod immersed;
 pub mod incompatible;
+pub mod leaning;
 pub mod rigid;
 pub mod stop;
 mod vertices;

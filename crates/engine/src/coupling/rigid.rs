@@ -35,7 +35,7 @@ use crate::grid::voxels::Voxels;
 use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
-use crate::solve::{Block, Cholesky, ConstrainedFace, SolidTerms};
+use crate::solve::{Block, Cholesky, ConstrainedFace, SolidTerms, Supports};
 use glam::{DMat3, DQuat, DVec3};
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ struct Group {
     alone: Vec<f64>,
     /// R: that, with the fluid on the members' faces. The same without constraints.
     response: Vec<f64>,
-    /// Whether joints hold any of them.
+    /// Whether joints hold any of them, or what they lean on.
     is_joined: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Push {
     pub torque_impulse: DVec3,
     /// Which part of both is the lift.
     pub lift: [DVec3; 2],
-    /// What joints add to that, if it has any: N s, and N m s about the centre of mass.
+    /// What joints add to that, and what it leans on, if there is any: N s, and N m s about the centre of mass.
     pub reaction: Option<[DVec3; 2]>,
 }
 
@@ -182,6 +182,40 @@ impl RigidCoupling {
         }
         let groups = groups(&bodies, held, unit, (rigids, state));
         Self { bodies, groups, unit, size: (grid.upper() - grid.origin).max_element() }
+    }
+
+    /// Let bodies lean on what they touch: those that touch each other respond together, and none moves against what holds it.
+    pub fn lean(&mut self, supports: &Supports, (rigids, state): (&Rigids, &RigidState)) {
+        let place = |body: usize| self.bodies.iter().position(|rows| rows.body == body);
+        for support in supports.held() {
+            let touching: Vec<usize> = support.row.iter().filter_map(|(first, _)| place(first / 6)).collect();
+            let is_one = |group: &Group| group.members.iter().any(|member| touching.contains(member));
+            let (together, apart): (Vec<_>, Vec<_>) = std::mem::take(&mut self.groups).into_iter().partition(is_one);
+            self.groups = apart;
+            let mut members: Vec<usize> = together.into_iter().flat_map(|group| group.members).collect();
+            members.sort_unstable();
+            if !members.is_empty() {
+                let (scale, alone, response) = Default::default();
+                self.groups.push(Group { members, scale, alone, response, is_joined: true });
+            }
+        }
+        for group in self.groups.iter_mut().filter(|group| group.alone.is_empty()) {
+            let bodies: Vec<usize> = group.members.iter().map(|&member| self.bodies[member].body).collect();
+            let of_impulse = |i: usize| {
+                let mut change = vec![0.0; 6 * rigids.len()];
+                change[6 * bodies[i / 6] + i % 6] = 1.0;
+                rigids.respond(state, &mut change);
+                supports.hold_back(&mut change);
+                bodies.iter().flat_map(|body| change[6 * body..][..6].to_vec()).collect::<Vec<_>>()
+            };
+            let n = 6 * bodies.len();
+            let columns: Vec<Vec<f64>> = (0..n).map(of_impulse).collect();
+            group.alone = (0..n * n).map(|k| 0.5 * (columns[k / n][k % n] + columns[k % n][k / n])).collect();
+            group.scale = bodies.iter().flat_map(|&body| scale(rigids, state, body)).collect();
+            let members = group.members.iter().map(|&member| &self.bodies[member]);
+            group.response = weigh_down(&group.alone, &group.scale, members, self.unit);
+        }
+        self.groups.sort_by_key(|group| group.members[0]);
     }
 
     /// What the bodies add to the pressure operator.
@@ -358,17 +392,17 @@ fn groups(bodies: &[Rows], held: Vec<Held>, unit: f64, (rigids, state): (&Rigids
     groups.extend(singles);
     groups.sort_by_key(|(members, ..)| members[0]);
     let weighed = |(members, alone, is_joined): (Vec<usize>, Vec<f64>, bool)| {
-        let scale: Vec<f64> = (members.iter())
-            .flat_map(|&member| {
-                let body = bodies[member].body;
-                let free = free_response(rigids.properties(body), state.bodies[body].rotation);
-                (0..6).map(move |i| free[7 * i])
-            })
-            .collect();
+        let scale: Vec<f64> = members.iter().flat_map(|&member| scale(rigids, state, bodies[member].body)).collect();
         let response = weigh_down(&alone, &scale, members.iter().map(|&member| &bodies[member]), unit);
         Group { members, scale, alone, response, is_joined }
     };
     groups.into_iter().map(weighed).collect()
+}
+
+/// Diagonal of M⁻¹ of a body by itself.
+fn scale(rigids: &Rigids, state: &RigidState, body: usize) -> [f64; 6] {
+    let free = free_response(rigids.properties(body), state.bodies[body].rotation);
+    std::array::from_fn(|i| free[7 * i])
 }
 
 /// M⁻¹ of a body by itself, row after row.

@@ -1,6 +1,6 @@
-//! What holds a body of many freedoms while pressure pushes it: the sides and obstacles that it leans on.
+//! What holds bodies while pressure pushes them: the places where they lean on something.
 //!
-//! Contact is rows C over the velocities of vertices: C v ≥ t, by impulses λ ≥ 0 along the same rows. While the rows that push, and no
+//! Contact is rows C over velocities, of the vertices of an elastic body or of rigid ones: C v ≥ t, by impulses λ ≥ 0 along the same rows. While the rows that push, and no
 //! others, are held to C v = t, the body answers impulses with
 //!
 //! ```text
@@ -13,22 +13,20 @@
 use super::Cholesky;
 use glam::DVec3;
 
-/// A vertex that something stops.
+/// A place where something stops a body.
 #[derive(Clone, Debug)]
 pub struct Support {
-    /// Its number.
-    pub vertex: usize,
-    /// Away from what stops it.
-    pub normal: DVec3,
-    /// Least velocity along that, m/s.
+    /// Its row of C: where three velocities begin, and what they count.
+    pub row: Vec<(usize, DVec3)>,
+    /// t, m/s.
     pub least: f64,
-    /// What a unit impulse along it does to all vertices, three values each: a column of Y.
+    /// What a unit impulse along it does to all velocities: a column of Y.
     pub answer: Vec<f64>,
     /// λ, N s; zero where it does not push.
     pub impulse: f64,
 }
 
-/// All of them, of one body over one step.
+/// All of them over one step.
 #[derive(Clone, Debug, Default)]
 pub struct Supports {
     all: Vec<Support>,
@@ -45,8 +43,8 @@ const PULLED: f64 = 1e-9;
 const ROUNDS: usize = 20;
 
 impl Supports {
-    /// `all` places that could push; those with an impulse do. `velocity`, three values a vertex, has these impulses in it, and gets those with
-    /// which no row pulls or is broken.
+    /// `all` places that could push; those with an impulse do. `velocity` has these impulses in it, and gets those with which
+    /// no row pulls or is broken.
     pub fn new(all: Vec<Support>, velocity: &mut [f64]) -> Self {
         let mut supports = Self { all, ..Self::default() };
         supports.hold((0..supports.all.len()).filter(|&n| supports.all[n].impulse > 0.0).collect(), velocity);
@@ -63,12 +61,17 @@ impl Supports {
         self.all.is_empty()
     }
 
+    /// All that could push.
+    pub fn all(&self) -> &[Support] {
+        &self.all
+    }
+
     /// Those that push.
     pub fn held(&self) -> impl Iterator<Item = &Support> {
         self.held.iter().map(|&n| &self.all[n])
     }
 
-    /// A⁻¹ j → R j, in place, three values a vertex.
+    /// A⁻¹ j → R j, in place.
     pub fn hold_back(&self, change: &mut [f64]) {
         let impulses = self.impulses(|support| -support.along(change));
         self.held().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
@@ -132,7 +135,7 @@ impl Supports {
 impl Support {
     /// Its row of C times some velocities.
     fn along(&self, velocity: &[f64]) -> f64 {
-        self.normal.dot(DVec3::from_slice(&velocity[3 * self.vertex..]))
+        self.row.iter().map(|(first, part)| part.dot(DVec3::from_slice(&velocity[*first..]))).sum()
     }
 
     fn push(&self, impulse: f64, velocity: &mut [f64]) {
@@ -149,8 +152,7 @@ mod tests {
     /// Two vertices with a spring between them along x: A = [[2, −1], [−1, 2]], so that A⁻¹ = [[2, 1], [1, 2]]/3. Both have a floor below.
     fn supports(velocity: &mut [f64]) -> Supports {
         let support = |vertex: usize, answer: [f64; 2]| Support {
-            vertex,
-            normal: DVec3::X,
+            row: vec![(3 * vertex, DVec3::X)],
             least: 0.0,
             answer: vec![answer[0] / 3.0, 0.0, 0.0, answer[1] / 3.0, 0.0, 0.0],
             impulse: 0.0,
@@ -164,7 +166,7 @@ mod tests {
         let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let mut supports = supports(&mut velocity);
         assert_eq!(velocity, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
-        assert_eq!(supports.held().map(|support| (support.vertex, support.impulse)).collect::<Vec<_>>(), [(0, 3.0)]);
+        assert_eq!(supports.held().map(|support| (support.row[0].0, support.impulse)).collect::<Vec<_>>(), [(0, 3.0)]);
         // Pushed down by 2 it stays, and so does the other; pushed itself, the other moves as if the first were a wall: by ½.
         let mut change = [-4.0 / 3.0, 0.0, 0.0, -2.0 / 3.0, 0.0, 0.0];
         supports.answer(&mut change);

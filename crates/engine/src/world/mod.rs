@@ -9,6 +9,7 @@ use crate::coupling::contact::{self, Solids};
 use crate::coupling::elastic::ElasticCoupling;
 use crate::coupling::immersed::{BodyImpulse, Immersed, Place};
 use crate::coupling::incompatible::Pushing;
+use crate::coupling::leaning;
 use crate::coupling::rigid::RigidCoupling;
 use crate::coupling::stop::Stops;
 use crate::fluid::boundary::Boundary;
@@ -21,7 +22,7 @@ use crate::report::{self, Stages, StepReport};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{MassProperties, RigidError, RigidEvent, RigidState, RigidWarning, Rigids};
 pub use crate::solve::PressureSolver;
-use crate::solve::{SolidTerms, SolveError, SolveInfo};
+use crate::solve::{SolidTerms, SolveError, SolveInfo, Supports};
 pub use error::{BodyError, Fastest, StepError};
 use glam::DVec3;
 pub use params::{Answering, PressureParams, TimeParams, WorldParams};
@@ -98,6 +99,8 @@ pub struct World {
     /// Kinetic energy with which each of these came to its place, J.
     arrived: Vec<f64>,
     immersed: Immersed,
+    /// What light bodies lean on in this step.
+    leaning: Supports,
     boundary: Boundary,
     fluid: Fluid,
     projection: Projection,
@@ -161,8 +164,21 @@ impl World {
             fluid_force,
         };
         let (next, clock, arrived) = (state.clone(), Stages::default(), vec![0.0; elastics.len()]);
-        let mut world =
-            Self { params, state, next, rigids, elastics, arrived, immersed, boundary, fluid, projection, clock };
+        let leaning = Supports::default();
+        let mut world = Self {
+            params,
+            state,
+            next,
+            rigids,
+            elastics,
+            arrived,
+            immersed,
+            leaning,
+            boundary,
+            fluid,
+            projection,
+            clock,
+        };
         world.find_first_forces(first_dt);
         Ok(world)
     }
@@ -337,24 +353,27 @@ impl World {
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
         self.add_weight(dt);
         // Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
-        // thus stays there, and a bubble of cork is not taken for a bullet.
+        // thus stays there. What light bodies do about it is known only with the pressure: they lean on what they touch.
         let forces: Vec<[DVec3; 2]> = self.state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
+        let lean = leaning::who(&self.rigids, &self.next.bodies, &forces);
+        let heavy = || forces.iter().enumerate().filter(|(body, _)| !lean[*body]);
         let bodies = &mut self.next.bodies;
-        for (body, &[push, twist]) in forces.iter().enumerate() {
+        for (body, &[push, twist]) in heavy() {
             self.rigids.apply_impulse(bodies, body, push, twist);
         }
-        self.rigids.predict(bodies, time + dt, dt);
+        let touches = self.rigids.predict_all_but(bodies, [time + dt, dt], |body| lean[body]);
         self.clock.lap("forces");
         if !self.elastics.is_empty() {
             self.predict_elastic(dt)?;
             self.touch(dt);
             self.clock.lap("elasticity");
         }
-        for (body, &[push, twist]) in forces.iter().enumerate() {
+        for (body, &[push, twist]) in heavy() {
             self.rigids.apply_impulse(&mut self.next.bodies, body, -push, -twist);
         }
         // Of a push that is taken back, joints take back their part.
         self.rigids.hold(&mut self.next.bodies);
+        self.leaning = leaning::find(&self.rigids, &mut self.next.bodies, (&touches, &forces, &lean));
         Ok(())
     }
 
@@ -413,7 +432,7 @@ impl World {
     fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
         let PressureParams { params, strict, allow_incompatible, .. } = self.params.pressure;
         let number = self.state.step + 1;
-        let Self { state, next, rigids, elastics, immersed, boundary, projection, fluid, .. } = self;
+        let Self { state, next, rigids, elastics, immersed, leaning, boundary, projection, fluid, .. } = self;
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
         let scale = dt / (rho * grid.dx);
@@ -424,7 +443,8 @@ impl World {
             projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
         }
         let medium = Medium { rho, liquid, gain: self.params.fluid.uniform_gain(state.time, dt) };
-        let coupling = RigidCoupling::new(grid, (medium, &next.velocity), boundary, immersed, (rigids, &next.bodies));
+        let mut coupling =
+            RigidCoupling::new(grid, (medium, &next.velocity), boundary, immersed, (rigids, &next.bodies));
         let answering = self.params.pressure.answering;
         if answering == Answering::DampingOnly {
             for (name, body) in elastics.iter_mut() {
@@ -447,17 +467,19 @@ impl World {
         let softly = |elastics: &[(String, ElasticBody)]| -> Vec<(usize, f64)> {
             soft.iter().zip(elastics).flat_map(|(coupling, (_, body))| coupling.pushed(body)).collect()
         };
+        let met = (!leaning.is_empty()).then(|| next.velocity.clone());
         // What free bodies push is B V, through faces that move with them as well: those rest meanwhile.
         boundary.set_body_velocity(grid, |_, _| DVec3::ZERO);
         boundary.impose(&mut next.velocity);
-        let start = |body: usize| coupling.shared(body, rigids.velocity(&next.bodies, body));
-        let rigidly = coupling.pushed(start);
-        let can_lean = elastics.iter().any(|(_, body)| !body.supports().is_empty());
+        let can_lean = met.is_some() || elastics.iter().any(|(_, body)| !body.supports().is_empty());
         let arriving = can_lean.then(|| next.velocity.clone());
+        let mut twists = rigids.twists(&next.bodies);
         let (mut iterations, mut rounds) = (0, 0);
-        let (projected, mut impulses) = loop {
+        let (projected, pushes, mut impulses) = loop {
+            coupling.lean(leaning, (rigids, &next.bodies));
             projection.set_bodies(SolidTerms { yielding: yielding(elastics), ..coupling.terms() });
-            let pushed = [sources.clone(), rigidly.clone(), softly(elastics)].concat();
+            let start = |body: usize| coupling.shared(body, rigids.velocity(&next.bodies, body));
+            let pushed = [sources.clone(), coupling.pushed(start), softly(elastics)].concat();
             let mut projected = projection
                 .project(boundary, liquid, &pushed, &params, &mut next.velocity, &mut next.pressure)
                 .map_err(|source| StepError::Pressure { step: number, source })?;
@@ -468,18 +490,26 @@ impl World {
                 let source = SolveError::NotConverged { iterations, residual, tolerance: params.tolerance };
                 return Err(StepError::Pressure { step: number, source });
             }
+            let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
             let impulses: Vec<Vec<f64>> = (soft.iter().zip(&*elastics))
                 .map(|(coupling, (_, body))| coupling.impulses(body, &next.pressure))
                 .collect();
             elastics.iter_mut().zip(&impulses).for_each(|((_, body), impulses)| body.apply_impulse(impulses));
+            let Some(arriving) = &arriving else { break (projected, pushes, impulses) };
+            leaning::push(rigids, &next.bodies, (&pushes, 1.0), leaning, &mut twists);
             rounds += 1;
             let slack = if rounds <= LEANING { SLACK * grid.dx / dt } else { f64::INFINITY };
-            let Some(arriving) = arriving.as_ref().filter(|_| settle(elastics, slack)) else {
-                break (projected, impulses);
-            };
+            if !(leaning.settle(slack, &mut twists) | settle(elastics, slack)) {
+                break (projected, pushes, impulses);
+            }
             // What leans on something else moves and answers otherwise: once more from the start.
             for ((_, body), impulses) in elastics.iter_mut().zip(&impulses) {
                 body.apply_impulse(&impulses.iter().map(|impulse| -impulse).collect::<Vec<_>>());
+            }
+            if let Some(met) = &met {
+                leaning::push(rigids, &next.bodies, (&pushes, -1.0), leaning, &mut twists);
+                leaning::set(rigids, &mut next.bodies, leaning, &twists);
+                coupling = RigidCoupling::new(grid, (medium, met), boundary, immersed, (rigids, &next.bodies));
             }
             next.velocity.clone_from(arriving);
         };
@@ -490,7 +520,6 @@ impl World {
                 return Err(StepError::Incompatible { step: number, found });
             }
         }
-        let pushes = coupling.pushes(&next.pressure, (rigids, &next.bodies));
         next.fluid_force.fill([DVec3::ZERO; 2]);
         for push in &pushes {
             next.fluid_force[push.body] = [push.impulse / dt, push.torque_impulse / dt];
@@ -499,6 +528,7 @@ impl World {
                 rigids.apply_reaction(&mut next.bodies, push.body, linear, angular);
             }
         }
+        leaning::agree(rigids, &mut next.bodies, leaning, &twists);
         next.elastic.iter_mut().zip(&*elastics).for_each(|(state, (_, body))| *state = body.state());
         for (impulses, ElasticCoupling { lift, .. }) in impulses.iter_mut().zip(&soft) {
             impulses.iter_mut().zip(lift).for_each(|(impulse, lift)| *impulse += lift);

@@ -145,6 +145,27 @@ impl Held {
 }
 
 impl Rigids {
+    /// Impulses on bodies (N s, N m s) → changes of their twists, in place, six numbers each: M⁻¹, and what joints do about it.
+    pub fn respond(&self, state: &RigidState, impulses: &mut [f64]) {
+        for (body, own) in impulses.chunks_exact_mut(6).enumerate() {
+            let root = Root::new(&self.properties[body], state.bodies[body].rotation);
+            own.copy_from_slice(&root.transposed(own));
+        }
+        for held in self.held(state) {
+            let of = |&body: &usize| impulses[6 * body..][..6].to_vec();
+            let mut w = held.members.iter().flat_map(of).collect::<Vec<_>>();
+            held.project(&mut w);
+            held.members
+                .iter()
+                .zip(w.chunks_exact(6))
+                .for_each(|(&body, w)| impulses[6 * body..][..6].copy_from_slice(w));
+        }
+        for (body, own) in impulses.chunks_exact_mut(6).enumerate() {
+            let root = Root::new(&self.properties[body], state.bodies[body].rotation);
+            own.copy_from_slice(&root.apply(own));
+        }
+    }
+
     /// The groups of bodies that joints hold together.
     pub fn held(&self, state: &RigidState) -> Vec<Held> {
         let rows = self.joint_rows(state);

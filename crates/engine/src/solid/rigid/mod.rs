@@ -16,7 +16,9 @@
 //! (rotation.rs), with its angular momentum as the state variable. Groups of bodies that touch only each other keep
 //! their momentum to round-off (momentum.rs). What the fluid meets are motions that joints allow exactly (held.rs).
 //!
-//! Not here: contact as part of the pressure solve, breaking joints, rolling friction.
+//! Light bodies in fluid lean on what they touch within the pressure solve (coupling/leaning.rs); touch.rs tells where.
+//!
+//! Not here: breaking joints, rolling friction.
 
 mod body;
 mod collider;
@@ -27,12 +29,14 @@ mod momentum;
 pub(crate) mod rotation;
 mod setup;
 mod state;
+mod touch;
 
 pub use body::{Interface, Mass, MassProperties, RigidBody};
 pub use error::{RigidError, RigidEvent, RigidWarning};
 pub use held::Held;
 pub use joint::{Joint, JointKind, JointRow};
 pub use state::{BodyState, Impulse, RigidState};
+pub use touch::Touch;
 
 use crate::geometry::{Bounds, Pose, RigidVelocity};
 use crate::solid::Motion;
@@ -74,7 +78,9 @@ pub struct Rigids {
     names: Vec<String>,
     properties: Vec<MassProperties>,
     ties: Vec<Tie>,
-    /// Which bodies joints hold to one that is light beside the fluid, or that are so themselves.
+    /// Which bodies are light beside the fluid, or joints hold to one that is.
+    light: Vec<bool>,
+    /// Those of them that joints hold.
     buoyant: Vec<bool>,
     /// The mass that Rapier counts in, kg: the largest. Its tolerances suit everyday numbers.
     mass_unit: f64,
@@ -178,18 +184,33 @@ impl Rigids {
         push
     }
 
+    /// Whether the fluid, where it pushes a body, has more to say than contact: the body is light beside it, or joints hold it to one that is.
+    pub fn is_light(&self, body: usize) -> bool {
+        self.light[body]
+    }
+
     /// Velocities v → v*: gravity over `dt` (s), and what contact and joints do about it. Bodies stay where they are;
     /// `time` (s) is that of their poses, and tells where scripted solids are and how they move on.
     pub fn predict(&self, state: &mut RigidState, time: f64, dt: f64) {
+        self.predict_all_but(state, [time, dt], |_| false);
+    }
+
+    /// The same, but contact has no part in what bodies do that `lean`: where these touch something is returned.
+    pub fn predict_all_but(
+        &self,
+        state: &mut RigidState,
+        [time, dt]: [f64; 2],
+        lean: impl Fn(usize) -> bool,
+    ) -> Vec<Touch> {
         for body in 0..self.len() {
             let weight = dt * self.properties[body].mass * self.room.gravity;
             self.apply_impulse(state, body, weight, DVec3::ZERO);
         }
         // Joints answer exactly; Rapier adds what contact does to the bodies that it meets.
         self.hold(state);
-        let (_, solved) = self.solve(state, time, dt);
-        for ((b, p), s) in state.bodies.iter_mut().zip(&self.properties).zip(solved) {
-            if s.met {
+        let (contacts, solved) = self.solve(state, time, dt);
+        for (body, ((b, p), s)) in state.bodies.iter_mut().zip(&self.properties).zip(solved).enumerate() {
+            if s.met && !lean(body) {
                 b.reaction.linear += p.mass * (s.velocity - b.velocity);
                 b.reaction.angular += s.angular_momentum - b.angular_momentum;
                 b.velocity = s.velocity;
@@ -198,6 +219,26 @@ impl Rigids {
                 free(b, p);
             }
         }
+        self.touches(&contacts, state, [time, dt], lean)
+    }
+
+    /// Twists of all bodies, six numbers each.
+    pub fn twists(&self, state: &RigidState) -> Vec<f64> {
+        (0..self.len()).flat_map(|body| self.velocity(state, body).twist()).collect()
+    }
+
+    /// Let a body move so, until what pushed it is taken back.
+    pub fn set_twist(&self, state: &mut RigidState, body: usize, twist: &[f64]) {
+        let b = &mut state.bodies[body];
+        b.velocity = DVec3::from_slice(twist);
+        b.angular_momentum = self.properties[body].world_inertia(b.rotation) * DVec3::from_slice(&twist[3..]);
+    }
+
+    /// Let a body move so, whatever pushed it there: nothing of that is taken back when it is moved.
+    pub fn agree(&self, state: &mut RigidState, body: usize, twist: &[f64]) {
+        self.set_twist(state, body, twist);
+        let b = &mut state.bodies[body];
+        (b.load, b.reaction) = Default::default();
     }
 
     /// Move the bodies over `dt` (s) from their poses at `time` (s), after contact and joints have answered everything

@@ -113,13 +113,13 @@ impl Rigids {
         state.memory = Memory::new(contacts);
         names.truncate(bodies.len());
         let is_light = |body: usize| properties[body].mass < LIGHT * room.rho * properties[body].volume;
-        let mut buoyant = vec![false; bodies.len()];
+        let (mut light, mut buoyant) = (vec![false; bodies.len()], vec![false; bodies.len()]);
         for group in joined(bodies.len(), &ties) {
             let is_tied = ties.iter().any(|tie| tie.bodies.contains(&Some(group[0])));
-            let any = is_tied && group.iter().any(|&body| is_light(body));
-            group.into_iter().for_each(|body| buoyant[body] = any);
+            let any = group.iter().any(|&body| is_light(body));
+            group.into_iter().for_each(|body| (light[body], buoyant[body]) = (any, is_tied && any));
         }
-        let rigids = Self { names, properties, ties, buoyant, mass_unit, moving, room, warnings, parameters };
+        let rigids = Self { names, properties, ties, light, buoyant, mass_unit, moving, room, warnings, parameters };
         Ok((rigids, state))
     }
 }

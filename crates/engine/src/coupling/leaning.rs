@@ -1,0 +1,98 @@
+//! Light rigid bodies lean on what they touch while the fluid pushes them.
+//!
+//! The fluid pushes a body of a thousandth of its density with a thousand times what the body weighs, and what it does in a step is known
+//! only with the pressure of that step. Contact that answers the force of the last step then answers something else: the body is
+//! shot into its neighbours or through them. So the places where light bodies in fluid touch are rows of the pressure solve
+//! ([`Supports`], over the twists of all bodies, six numbers each), and nobody else answers them: fluid and contact agree on how
+//! these bodies move, without rebound and without friction.
+
+use super::rigid::Push;
+use crate::solid::rigid::{RigidState, Rigids, Touch};
+use crate::solve::{Support, Supports};
+use glam::DVec3;
+
+/// Which bodies lean: light ones that the fluid pushes (N s and N m s, in the last step), and what joints hold them to.
+pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]]) -> Vec<bool> {
+    let is_pushed = |body: usize| pushes[body] != [DVec3::ZERO; 2];
+    let mut lean: Vec<bool> = (0..rigids.len()).map(|body| rigids.is_light(body) && is_pushed(body)).collect();
+    if lean.contains(&true) {
+        for held in rigids.held(state) {
+            let any = held.members.iter().any(|&body| lean[body]);
+            held.members.iter().for_each(|&body| lean[body] = any);
+        }
+    }
+    lean
+}
+
+/// What those that `lean` do so on, of where they touch something, if the fluid pushes as it did in the last step (N s, N m s). Bodies then move
+/// as that allows, without that push.
+pub fn find(
+    rigids: &Rigids,
+    state: &mut RigidState,
+    (touches, pushes, lean): (&[Touch], &[[DVec3; 2]], &[bool]),
+) -> Supports {
+    if touches.is_empty() {
+        return Supports::default();
+    }
+    let support = |Touch { row, least }: &Touch| {
+        let (mut parts, mut answer) = (Vec::new(), vec![0.0; 6 * rigids.len()]);
+        for (body, jacobian) in row.bodies.iter().zip(&row.jacobian) {
+            let Some(body) = body else { continue };
+            answer[6 * body..][..6].copy_from_slice(jacobian);
+            parts.extend([0, 3].map(|a| (6 * body + a, DVec3::from_slice(&jacobian[a..]))));
+        }
+        rigids.respond(state, &mut answer);
+        Support { row: parts, least: *least, answer, impulse: 0.0 }
+    };
+    let supports = touches.iter().map(support).collect();
+    let of_body = |(push, lean): (&[DVec3; 2], &bool)| push.map(|push| if *lean { push } else { DVec3::ZERO });
+    let pushes = pushes.iter().zip(lean).flat_map(of_body).flat_map(|push| push.to_array());
+    let mut change: Vec<f64> = pushes.collect();
+    rigids.respond(state, &mut change);
+    let mut twists = rigids.twists(state);
+    add(&change, &mut twists);
+    let mut supports = Supports::new(supports, &mut twists);
+    change.iter_mut().for_each(|change| *change = -*change);
+    supports.answer(&mut change);
+    add(&change, &mut twists);
+    set(rigids, state, &supports, &twists);
+    supports
+}
+
+/// Add what a part of the fluid's `pushes` does to the twists, and what bodies lean on does about it.
+pub fn push(
+    rigids: &Rigids,
+    state: &RigidState,
+    (pushes, part): (&[Push], f64),
+    supports: &mut Supports,
+    twists: &mut [f64],
+) {
+    let mut change = vec![0.0; twists.len()];
+    for push in pushes {
+        let [linear, angular] = [push.impulse, push.torque_impulse].map(|push| (part * push).to_array());
+        change[6 * push.body..][..6].copy_from_slice(&[linear, angular].concat());
+    }
+    rigids.respond(state, &mut change);
+    supports.answer(&mut change);
+    add(&change, twists);
+}
+
+/// Let bodies that touch something move so, until more is known.
+pub fn set(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists: &[f64]) {
+    bodies(supports.all()).for_each(|body| rigids.set_twist(state, body, &twists[6 * body..]));
+}
+
+/// Let them move so for good: there is nothing left for contact to find.
+pub fn agree(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists: &[f64]) {
+    let light = bodies(supports.all()).filter(|&body| rigids.is_light(body));
+    light.chain(bodies(supports.held())).for_each(|body| rigids.agree(state, body, &twists[6 * body..]));
+}
+
+/// The bodies of some supports.
+fn bodies<'a>(supports: impl IntoIterator<Item = &'a Support>) -> impl Iterator<Item = usize> {
+    supports.into_iter().flat_map(|support| &support.row).map(|(first, _)| first / 6)
+}
+
+fn add(change: &[f64], twists: &mut [f64]) {
+    twists.iter_mut().zip(change).for_each(|(twist, change)| *twist += change);
+}
