@@ -40,6 +40,9 @@ const NONE: u32 = u32::MAX;
 /// Lines along which the surface is searched for crossings are this far apart, in spacings.
 const LINES: f64 = 0.25;
 
+/// Where the first of them is, in their distance: off the places where vertices are wont to be.
+const ASIDE: f64 = 0.317;
+
 /// How far before a triangle is, in spacings.
 const BEFORE: f64 = 1e-3;
 
@@ -246,8 +249,7 @@ impl Band {
     /// Whether lines along y find the surface to wind around anything but once.
     fn crosses(&self) -> bool {
         let width = LINES * self.spacing;
-        // Off the places where vertices are wont to be.
-        let line = |x: f64| x / width + 0.318_309_886;
+        let line = |x: f64| x / width + ASIDE;
         let mut found: Vec<([i64; 2], f64, i32)> = Vec::new();
         for t in 0..self.surface.triangles.len() {
             let [a, b, c] = self.surface.corners(t);
@@ -256,7 +258,7 @@ impl Band {
             let across = |p: DVec3, q: DVec3| p.z * q.x - p.x * q.z;
             let area = across(b - a, c - a);
             for (i, k) in range(low.x, high.x).flat_map(|i| range(low.z, high.z).map(move |k| (i, k))) {
-                let at = DVec3::new((i as f64 - 0.318_309_886) * width, 0.0, (k as f64 - 0.318_309_886) * width);
+                let at = width * DVec3::new(i as f64 - ASIDE, 0.0, k as f64 - ASIDE);
                 let [of_a, of_b] = [across(c - b, at - b), across(a - c, at - c)].map(|part| part / area);
                 let of_c = 1.0 - of_a - of_b;
                 if area != 0.0 && of_a >= 0.0 && of_b >= 0.0 && of_c >= 0.0 {
