@@ -36,7 +36,7 @@ const PARTING: f64 = 12.0;
 const UNHURRIED: f64 = 1.0 / 24.0;
 
 /// Sides and obstacles nearer than this, in cells, may come to support a vertex within the step.
-const NEAR: f64 = 1.0;
+const NEAR: f64 = 0.25;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;
@@ -71,6 +71,9 @@ pub struct Solids<'a> {
     pub rigids: &'a Rigids,
     /// How these move.
     pub state: &'a mut RigidState,
+    /// Which elastic ones the fluid presses to what they touch with many times their weight. They slide there: friction would be that of the push of
+    /// the last step, and a light body spins on the difference.
+    pub pressed: Vec<bool>,
 }
 
 /// One direction of a touch: how both sides move along it, and what an impulse along it does.
@@ -108,7 +111,9 @@ pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64,
     let n = rows.len();
     let matrix: Vec<f64> =
         (0..n * n).map(|place| solids.change(&touches, &rows[place / n], &rows[place % n])).collect();
-    let impulses = gauss_seidel(&matrix, &rows);
+    let is_pressed = |side: &Side| matches!(side, Side::Elastic { body, .. } if solids.pressed[*body]);
+    let slides: Vec<bool> = touches.iter().map(|touch| touch.sides.iter().any(is_pressed)).collect();
+    let impulses = gauss_seidel(&matrix, &rows, |touch| if slides[touch] { 0.0 } else { FRICTION });
     for (row, impulse) in rows.iter().zip(&impulses) {
         solids.apply(&touches[row.touch], row, *impulse);
     }
@@ -125,7 +130,7 @@ pub(super) fn least_velocity(dx: f64, gap: f64, dt: f64) -> f64 {
 }
 
 /// Projected Gauss–Seidel; rows come in threes, the normal first.
-fn gauss_seidel(matrix: &[f64], rows: &[Row]) -> Vec<f64> {
+fn gauss_seidel(matrix: &[f64], rows: &[Row], friction: impl Fn(usize) -> f64) -> Vec<f64> {
     let n = rows.len();
     let mut impulses = vec![0.0; n];
     for _ in 0..ROUNDS {
@@ -137,7 +142,7 @@ fn gauss_seidel(matrix: &[f64], rows: &[Row]) -> Vec<f64> {
             }
             let velocity = rows[i].velocity + own.iter().zip(&impulses).map(|(w, l)| w * l).sum::<f64>();
             let wanted = impulses[i] + (rows[i].target - velocity) / own[i];
-            let limit = FRICTION * impulses[i - i % 3];
+            let limit = friction(rows[i].touch) * impulses[i - i % 3];
             let new = if i % 3 == 0 { wanted.max(0.0) } else { wanted.clamp(-limit, limit) };
             change = change.max((new - impulses[i]).abs());
             largest = largest.max(new.abs());
@@ -223,7 +228,9 @@ impl Solids<'_> {
             let mut answers = row.map_or_else(|| self.answers(touch, normal), |row| row.answers.clone());
             supports[*body].push(Support {
                 row: vec![(3 * corners[0].0 as usize, normal)],
-                least: normal.dot(*velocity) + least_velocity(dx, gap, dt),
+                // Out of the film, if it is in it, is no haste: the fluid there would have to be as fast as the film is thin.
+                least: normal.dot(*velocity)
+                    + if gap > -FILM * dx { -gap.max(0.0) / dt } else { least_velocity(dx, gap, dt) },
                 answer: answers.swap_remove(0).1,
                 impulse,
             });

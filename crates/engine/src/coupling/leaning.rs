@@ -11,9 +11,19 @@ use crate::solid::rigid::{RigidState, Rigids, Touch};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
 
-/// Which bodies lean: light ones that the fluid pushes (N s and N m s, in the last step), and what joints hold them to.
-pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]]) -> Vec<bool> {
-    let is_pushed = |body: usize| pushes[body] != [DVec3::ZERO; 2];
+/// Bodies lean if the fluid pushes them with more than this many times their weight. What floats freely or stands in shallow water is pushed with its
+/// weight at most, and has friction and rebound like any other body.
+const PUSHED: f64 = 2.0;
+
+/// Whether a push (N s) is much beside the weight of a `mass` (kg), which would move it by `gain` (m/s).
+pub fn is_pressed(push: DVec3, mass: f64, gain: DVec3) -> bool {
+    push.length() > PUSHED * mass * gain.length()
+}
+
+/// Which bodies lean: light ones that the fluid pushes much (N s and N m s, in the last step) beside their weight, which would move them by `gain`
+/// (m/s), and what joints hold them to.
+pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVec3) -> Vec<bool> {
+    let is_pushed = |body: usize| is_pressed(pushes[body][0], rigids.properties(body).mass, gain);
     let mut lean: Vec<bool> = (0..rigids.len()).map(|body| rigids.is_light(body) && is_pushed(body)).collect();
     if lean.contains(&true) {
         for held in rigids.held(state) {

@@ -42,14 +42,17 @@ const PULLED: f64 = 1e-9;
 /// Rounds in which rows that push are found, before the fluid comes in.
 const ROUNDS: usize = 20;
 
+/// What part of the worst counts as bad, once rows have gone round in circles.
+pub const WORST: f64 = 0.5;
+
 impl Supports {
     /// `all` places that could push; those with an impulse do. `velocity` has these impulses in it, and gets those with which
     /// no row pulls or is broken.
     pub fn new(all: Vec<Support>, velocity: &mut [f64]) -> Self {
         let mut supports = Self { all, ..Self::default() };
         supports.hold((0..supports.all.len()).filter(|&n| supports.all[n].impulse > 0.0).collect(), velocity);
-        for _ in 0..ROUNDS {
-            if !supports.settle(0.0, velocity) {
+        for round in 0..ROUNDS {
+            if !supports.settle(0.0, if round < ROUNDS / 4 { 0.0 } else { WORST }, velocity) {
                 break;
             }
         }
@@ -86,17 +89,20 @@ impl Supports {
         }
     }
 
-    /// Let go what pulls and hold what is broken by more than `slack`, m/s; false if nothing does or is. With endless slack rows are only let
-    /// go, so that this comes to an end.
-    pub fn settle(&mut self, slack: f64, velocity: &mut [f64]) -> bool {
+    /// Let go what pulls and hold what is broken by more than `slack`, m/s; false if nothing does or is. Of both, only what does so by more than
+    /// a `part` of the worst: all at once may go round in circles. With endless slack rows are only let go, so that this comes to an end.
+    pub fn settle(&mut self, slack: f64, part: f64, velocity: &mut [f64]) -> bool {
         let largest = self.all.iter().map(|support| support.impulse).fold(0.0, f64::max);
         let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.held.binary_search(&n).is_ok()).collect();
+        let pull = |n: usize| if is_held[n] { -self.all[n].impulse } else { 0.0 };
+        let break_by = |n: usize| if is_held[n] { 0.0 } else { self.all[n].least - self.all[n].along(velocity) };
+        let worst = |of: &dyn Fn(usize) -> f64| (0..self.all.len()).map(of).fold(0.0, f64::max);
+        let (most_pulled, most_broken) = (worst(&pull), worst(&break_by));
         let pushes = |n: &usize| {
-            let support = &self.all[*n];
             if is_held[*n] {
-                support.impulse >= -PULLED * largest
+                pull(*n) <= (PULLED * largest).max(part * most_pulled)
             } else {
-                support.along(velocity) < support.least - slack
+                break_by(*n) > slack.max(part * most_broken)
             }
         };
         let wanted: Vec<usize> = (0..self.all.len()).filter(pushes).collect();
@@ -181,19 +187,19 @@ mod tests {
     fn what_pulls_lets_go_and_what_is_broken_is_held() {
         let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let mut supports = supports(&mut velocity);
-        assert!(!supports.settle(0.0, &mut velocity));
+        assert!(!supports.settle(0.0, 0.0, &mut velocity));
         // Pulled up by 6, more than what holds it.
         let mut change = [4.0, 0.0, 0.0, 2.0, 0.0, 0.0];
         supports.answer(&mut change);
         velocity.iter_mut().zip(change).for_each(|(v, change)| *v += change);
-        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 0);
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 0);
         assert!((velocity[0] - 2.0).abs() < 1e-14 && (velocity[3] - 3.0).abs() < 1e-14, "{velocity:?}");
         // The other one is pushed down by 9, and takes the first along: both are in the way, unless there is slack. Held both, the first pulls.
         [0, 3].into_iter().zip([3.0, 6.0]).for_each(|(n, change)| velocity[n] -= change);
-        assert!(!supports.settle(f64::INFINITY, &mut velocity));
-        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 2);
-        assert!(supports.settle(0.0, &mut velocity) && supports.held().count() == 1);
-        assert!(!supports.settle(0.0, &mut velocity));
+        assert!(!supports.settle(f64::INFINITY, 0.0, &mut velocity));
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 2);
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 1);
+        assert!(!supports.settle(0.0, 0.0, &mut velocity));
         assert!((velocity[0] - 0.5).abs() < 1e-14 && velocity[3].abs() < 1e-14, "{velocity:?}");
     }
 }

@@ -20,9 +20,9 @@ use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use crate::report::{self, Stages, StepReport};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
-use crate::solid::rigid::{MassProperties, RigidError, RigidEvent, RigidState, RigidWarning, Rigids};
+use crate::solid::rigid::{LIGHT, MassProperties, RigidError, RigidEvent, RigidState, RigidWarning, Rigids};
 pub use crate::solve::PressureSolver;
-use crate::solve::{SolidTerms, SolveError, SolveInfo, Supports};
+use crate::solve::{SolidTerms, SolveError, SolveInfo, Supports, WORST};
 pub use error::{BodyError, Fastest, StepError};
 use glam::DVec3;
 pub use params::{Answering, PressureParams, TimeParams, WorldParams};
@@ -39,9 +39,9 @@ const CROSSED: f64 = 0.5;
 /// Edges of elements grow or shrink by no more than this part of themselves in a step.
 const STRAINED: f64 = 0.2;
 
-/// In so many rounds it is found out what elastic bodies lean on while the fluid pushes; afterwards they only let go. And how far, in cells, they
-/// may come nearer to what they do not lean on than they should.
-const LEANING: usize = 6;
+/// In so many rounds it is found out what bodies lean on while the fluid pushes; in three times as many, by and by; afterwards they only let go. And how
+/// far, in cells, they may come nearer to what they do not lean on than they should.
+const LEANING: usize = 4;
 const SLACK: f64 = 1e-3;
 
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
@@ -355,7 +355,8 @@ impl World {
         // Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
         // thus stays there. What light bodies do about it is known only with the pressure: they lean on what they touch.
         let forces: Vec<[DVec3; 2]> = self.state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
-        let lean = leaning::who(&self.rigids, &self.next.bodies, &forces);
+        let gain = self.params.fluid.uniform_gain(time, dt);
+        let lean = leaning::who(&self.rigids, &self.next.bodies, &forces, gain);
         let heavy = || forces.iter().enumerate().filter(|(body, _)| !lean[*body]);
         let bodies = &mut self.next.bodies;
         for (body, &[push, twist]) in heavy() {
@@ -392,7 +393,14 @@ impl World {
             }
         };
         elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, 1.0));
-        let mut solids = Solids { elastic: elastics, rigids, state: &mut next.bodies };
+        let (rho, gain) = (params.fluid.rho(), params.fluid.uniform_gain(state.time, dt));
+        let is_pressed = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
+            let mass: f64 = body.masses().iter().sum();
+            let push = dt * forces.iter().sum::<DVec3>();
+            body.material().density < LIGHT * rho && leaning::is_pressed(push, mass, gain)
+        };
+        let pressed = elastics.iter().zip(&state.elastic_force).map(is_pressed).collect();
+        let mut solids = Solids { elastic: elastics, rigids, state: &mut next.bodies, pressed };
         contact::resolve(&params.grid, params.walls, immersed, dt, they_lean, &mut solids);
         elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, -1.0));
     }
@@ -498,8 +506,9 @@ impl World {
             let Some(arriving) = &arriving else { break (projected, pushes, impulses) };
             leaning::push(rigids, &next.bodies, (&pushes, 1.0), leaning, &mut twists);
             rounds += 1;
-            let slack = if rounds <= LEANING { SLACK * grid.dx / dt } else { f64::INFINITY };
-            if !(leaning.settle(slack, &mut twists) | settle(elastics, slack)) {
+            let part = if rounds <= LEANING { 0.0 } else { WORST };
+            let slack = if rounds <= 4 * LEANING { SLACK * grid.dx / dt } else { f64::INFINITY };
+            if !(leaning.settle(slack, part, &mut twists) | settle(elastics, slack, part)) {
                 break (projected, pushes, impulses);
             }
             // What leans on something else moves and answers otherwise: once more from the start.
@@ -648,9 +657,9 @@ fn body_velocity(immersed: &Immersed, (rigids, state): (&Rigids, &RigidState), b
     }
 }
 
-/// Let elastic bodies find anew what they lean on, with `slack`, m/s; whether any does so otherwise than before.
-fn settle(elastics: &mut [(String, ElasticBody)], slack: f64) -> bool {
-    elastics.iter_mut().fold(false, |changes, (_, body)| body.settle(slack) || changes)
+/// Let elastic bodies find anew what they lean on, with `slack`, m/s, and `part`; whether any does so otherwise than before.
+fn settle(elastics: &mut [(String, ElasticBody)], slack: f64, part: f64) -> bool {
+    elastics.iter_mut().fold(false, |changes, (_, body)| body.settle(slack, part) || changes)
 }
 
 /// What an elastic body has to do with the fluid.

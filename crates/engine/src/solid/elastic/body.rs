@@ -255,13 +255,13 @@ impl ElasticBody {
         self.set_velocity(&velocity);
     }
 
-    /// Let go what pulls, and lean on what is in the way by more than `slack`, m/s; false if nothing changes.
-    pub fn settle(&mut self, slack: f64) -> bool {
+    /// Let go what pulls, and lean on what is in the way by more than `slack`, m/s; false if nothing changes. See [`Supports::settle`].
+    pub fn settle(&mut self, slack: f64, part: f64) -> bool {
         if self.supports.is_empty() {
             return false;
         }
         let mut velocity = self.velocity();
-        let changes = self.supports.settle(slack, &mut velocity);
+        let changes = self.supports.settle(slack, part, &mut velocity);
         self.set_velocity(&velocity);
         changes
     }

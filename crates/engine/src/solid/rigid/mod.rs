@@ -35,6 +35,7 @@ pub use body::{Interface, Mass, MassProperties, RigidBody};
 pub use error::{RigidError, RigidEvent, RigidWarning};
 pub use held::Held;
 pub use joint::{Joint, JointKind, JointRow};
+pub use setup::LIGHT;
 pub use state::{BodyState, Impulse, RigidState};
 pub use touch::Touch;
 

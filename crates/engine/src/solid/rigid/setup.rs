@@ -17,7 +17,7 @@ use rapier3d_f64::prelude::*;
 const JOINT_SUBSTEPS: usize = 8;
 
 /// Bodies of less than this part of the fluid's density are light: it pushes them with many times their weight.
-const LIGHT: f64 = 0.2;
+pub const LIGHT: f64 = 0.2;
 
 /// Bodies may start this deep in a wall, in cells.
 const IN_WALL: f64 = 1e-3;
