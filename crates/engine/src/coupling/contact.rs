@@ -21,11 +21,8 @@ use crate::fluid::boundary::Wall;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::{RigidState, Rigids};
-use crate::solve::Support;
+use crate::solve::{FRICTION, Support};
 use glam::DVec3;
-
-/// Coefficient of friction between elastic bodies and what they touch.
-const FRICTION: f64 = 0.4;
 
 /// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
 pub(super) const FILM: f64 = 0.05;
@@ -71,8 +68,8 @@ pub struct Solids<'a> {
     pub rigids: &'a Rigids,
     /// How these move.
     pub state: &'a mut RigidState,
-    /// Which elastic ones the fluid presses to what they touch with many times their weight. They slide there: friction would be that of the push of
-    /// the last step, and a light body spins on the difference.
+    /// Which elastic ones the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
+    /// of the last step would spin a light body.
     pub pressed: Vec<bool>,
 }
 
@@ -119,8 +116,8 @@ pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64,
     }
     if they_lean {
         let pushing = touches.iter().zip(rows.chunks_exact(3)).zip(impulses.chunks_exact(3));
-        let pushing = pushing.map(|((touch, rows), impulses)| (touch, Some(&rows[0]), impulses[0]));
-        solids.lean(grid.dx, dt, pushing.chain(near.iter().map(|touch| (touch, None, 0.0))));
+        let pushing = pushing.map(|((touch, rows), impulses)| (touch, rows, impulses[0]));
+        solids.lean(grid.dx, dt, pushing.chain(near.iter().map(|touch| (touch, &[][..], 0.0))));
     }
 }
 
@@ -215,25 +212,34 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
 }
 
 impl Solids<'_> {
-    /// Let elastic bodies lean on what moves as it is told; `touches` come with the row of their normal and its impulse, if they have one.
-    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, Option<&'a Row>, f64)>) {
+    /// Let elastic bodies lean on what moves as it is told; `touches` come with their rows, if they have any, and the impulse of the first. Bodies
+    /// that are pressed have friction there, too.
+    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, &'a [Row], f64)>) {
         let mut supports: Vec<Vec<Support>> = self.elastic.iter().map(|_| Vec::new()).collect();
-        for (touch, row, impulse) in touches {
+        for (touch, rows, impulse) in touches {
             let [Side::Elastic { body, corners }, Side::Given { velocity }] = &touch.sides else { continue };
             let (normal, gap) = (touch.normal, touch.gap);
             // What is farther away is in reach of a body that the fluid of the last step throws there; this one's may not.
             if gap > NEAR * dx {
                 continue;
             }
-            let mut answers = row.map_or_else(|| self.answers(touch, normal), |row| row.answers.clone());
-            supports[*body].push(Support {
-                row: vec![(3 * corners[0].0 as usize, normal)],
-                // Out of the film, if it is in it, is no haste: the fluid there would have to be as fast as the film is thin.
-                least: normal.dot(*velocity)
-                    + if gap > -FILM * dx { -gap.max(0.0) / dt } else { least_velocity(dx, gap, dt) },
-                answer: answers.swap_remove(0).1,
-                impulse,
-            });
+            // Out of the film, if it is in it, is no haste: the fluid there would have to be as fast as the film is thin.
+            let parting = if gap > -FILM * dx { -gap.max(0.0) / dt } else { least_velocity(dx, gap, dt) };
+            let support = |direction: DVec3, parting: f64, answer: Vec<f64>| Support {
+                row: vec![(3 * corners[0].0 as usize, direction)],
+                least: direction.dot(*velocity) + parting,
+                answer,
+                impulse: 0.0,
+                of: None,
+            };
+            let answer = |row: &Row| row.answers[0].1.clone();
+            let first = rows.first().map_or_else(|| self.answers(touch, normal).swap_remove(0).1, answer);
+            let own = &mut supports[*body];
+            let number = own.len();
+            own.push(Support { impulse, ..support(normal, parting, first) });
+            for row in rows.iter().skip(1).filter(|_| self.pressed[*body]) {
+                own.push(Support { of: Some(number), ..support(row.direction, 0.0, answer(row)) });
+            }
         }
         for ((_, body), supports) in self.elastic.iter_mut().zip(supports) {
             if supports.iter().any(|support| support.impulse > 0.0) {

@@ -130,9 +130,9 @@ impl ElasticCoupling {
             |v| system.position(v, v).map_or(DVec3::ZERO, |place| system.blocks[place].inverse() * whole[v]);
         let mut alone: Vec<DVec3> = (0..whole.len()).map(of_vertex).collect();
         let mut along: Vec<DVec3> = whole.iter().zip(&masses).map(|(whole, mass)| *whole / *mass).collect();
-        for (vertex, normal) in supported(body) {
+        for (vertex, direction) in supported(body) {
             for answer in [&mut alone[vertex], &mut along[vertex]] {
-                *answer -= normal.dot(*answer).min(0.0) * normal;
+                *answer -= direction.dot(*answer) * direction;
             }
         }
         let (ties, coarse_ties) = (self.ties(&alone), self.ties(&along));
@@ -208,7 +208,7 @@ impl ElasticCoupling {
     }
 }
 
-/// The vertices that something holds, and the way out.
+/// The vertices that something holds, and along which directions.
 fn supported(body: &ElasticBody) -> impl Iterator<Item = (usize, DVec3)> {
     body.supports().held().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
 }

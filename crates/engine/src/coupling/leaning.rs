@@ -52,7 +52,7 @@ pub fn find(
             parts.extend([0, 3].map(|a| (6 * body + a, DVec3::from_slice(&jacobian[a..]))));
         }
         rigids.respond(state, &mut answer);
-        Support { row: parts, least: *least, answer, impulse: 0.0 }
+        Support { row: parts, least: *least, answer, impulse: 0.0, of: None }
     };
     let supports = touches.iter().map(support).collect();
     let of_body = |(push, lean): (&[DVec3; 2], &bool)| push.map(|push| if *lean { push } else { DVec3::ZERO });

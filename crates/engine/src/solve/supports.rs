@@ -7,6 +7,9 @@
 //! R = A⁻¹ − Y S⁻¹ Yᵀ,      Y = A⁻¹ Cᵀ,   S = C Y
 //! ```
 //!
+//! Rows of friction are held to C v = t wherever their normals are, as long as all of them together ask for no more than μ times what
+//! the normals give; then none is, until the step ends.
+//!
 //! Pressure changes λ. Rows that would have to pull let go, rows that would be broken are held from then on, and what moves without
 //! them, v − Y λ, tells v anew: an active set, whose end is the solution of the complementarity problem of pressure and contact.
 
@@ -24,6 +27,8 @@ pub struct Support {
     pub answer: Vec<f64>,
     /// λ, N s; zero where it does not push.
     pub impulse: f64,
+    /// If it is a row of friction, the number of its normal.
+    pub of: Option<usize>,
 }
 
 /// All of them over one step.
@@ -34,10 +39,15 @@ pub struct Supports {
     held: Vec<usize>,
     /// S of these.
     matrix: Cholesky,
+    /// Whether friction does not hold.
+    slides: bool,
 }
 
 /// Rows pull if their impulse is below this part of the largest one.
 const PULLED: f64 = 1e-9;
+
+/// Coefficient of friction.
+pub const FRICTION: f64 = 0.4;
 
 /// Rounds in which rows that push are found, before the fluid comes in.
 const ROUNDS: usize = 20;
@@ -50,7 +60,8 @@ impl Supports {
     /// no row pulls or is broken.
     pub fn new(all: Vec<Support>, velocity: &mut [f64]) -> Self {
         let mut supports = Self { all, ..Self::default() };
-        supports.hold((0..supports.all.len()).filter(|&n| supports.all[n].impulse > 0.0).collect(), velocity);
+        let pushes = |&n: &usize| supports.all[supports.all[n].of.unwrap_or(n)].impulse > 0.0;
+        supports.hold((0..supports.all.len()).filter(pushes).collect(), velocity);
         for round in 0..ROUNDS {
             if !supports.settle(0.0, if round < ROUNDS / 4 { 0.0 } else { WORST }, velocity) {
                 break;
@@ -94,8 +105,10 @@ impl Supports {
     pub fn settle(&mut self, slack: f64, part: f64, velocity: &mut [f64]) -> bool {
         let largest = self.all.iter().map(|support| support.impulse).fold(0.0, f64::max);
         let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.held.binary_search(&n).is_ok()).collect();
-        let pull = |n: usize| if is_held[n] { -self.all[n].impulse } else { 0.0 };
-        let break_by = |n: usize| if is_held[n] { 0.0 } else { self.all[n].least - self.all[n].along(velocity) };
+        let is_normal = |n: usize| self.all[n].of.is_none();
+        let pull = |n: usize| if is_held[n] && is_normal(n) { -self.all[n].impulse } else { 0.0 };
+        let break_by =
+            |n: usize| if is_held[n] || !is_normal(n) { 0.0 } else { self.all[n].least - self.all[n].along(velocity) };
         let worst = |of: &dyn Fn(usize) -> f64| (0..self.all.len()).map(of).fold(0.0, f64::max);
         let (most_pulled, most_broken) = (worst(&pull), worst(&break_by));
         let pushes = |n: &usize| {
@@ -105,7 +118,13 @@ impl Supports {
                 break_by(*n) > slack.max(part * most_broken)
             }
         };
-        let wanted: Vec<usize> = (0..self.all.len()).filter(pushes).collect();
+        let (normal, across): (Vec<&Support>, Vec<&Support>) = self.held().partition(|support| support.of.is_none());
+        let normal: f64 = normal.iter().map(|support| support.impulse).sum();
+        let across: DVec3 = across.iter().map(|support| support.impulse * support.row[0].1).sum();
+        let slides = self.slides || across.length() > FRICTION * normal;
+        let sticks = |n: &usize| self.all[*n].of.map_or_else(|| pushes(n), |normal| !slides && pushes(&normal));
+        let wanted: Vec<usize> = (0..self.all.len()).filter(sticks).collect();
+        self.slides = slides;
         let changes = wanted != self.held;
         if changes {
             self.hold(wanted, velocity);
@@ -162,6 +181,7 @@ mod tests {
             least: 0.0,
             answer: vec![answer[0] / 3.0, 0.0, 0.0, answer[1] / 3.0, 0.0, 0.0],
             impulse: 0.0,
+            of: None,
         };
         Supports::new(vec![support(0, [2.0, 1.0]), support(1, [1.0, 2.0])], velocity)
     }
