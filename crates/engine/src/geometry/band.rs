@@ -40,8 +40,8 @@ const NONE: u32 = u32::MAX;
 /// Lines along which the surface is searched for crossings are this far apart, in spacings.
 const LINES: f64 = 0.25;
 
-/// Where the first of them is, in their distance: off the places where vertices are wont to be.
-const ASIDE: f64 = 0.317;
+/// Where the first of them is along x and z, in their distance: off the places where vertices are wont to be, and off diagonals.
+const ASIDE: [f64; 2] = [0.317, 0.443];
 
 /// How far before a triangle is, in spacings.
 const BEFORE: f64 = 1e-3;
@@ -249,16 +249,19 @@ impl Band {
     /// Whether lines along y find the surface to wind around anything but once.
     fn crosses(&self) -> bool {
         let width = LINES * self.spacing;
-        let line = |x: f64| x / width + ASIDE;
         let mut found: Vec<([i64; 2], f64, i32)> = Vec::new();
         for t in 0..self.surface.triangles.len() {
             let [a, b, c] = self.surface.corners(t);
             let (low, high) = (a.min(b).min(c), a.max(b).max(c));
-            let range = |low: f64, high: f64| line(low).ceil() as i64..=line(high).floor() as i64;
+            let range = |low: f64, high: f64, aside: f64| {
+                (low / width + aside).ceil() as i64..=(high / width + aside).floor() as i64
+            };
             let across = |p: DVec3, q: DVec3| p.z * q.x - p.x * q.z;
             let area = across(b - a, c - a);
-            for (i, k) in range(low.x, high.x).flat_map(|i| range(low.z, high.z).map(move |k| (i, k))) {
-                let at = width * DVec3::new(i as f64 - ASIDE, 0.0, k as f64 - ASIDE);
+            for (i, k) in
+                range(low.x, high.x, ASIDE[0]).flat_map(|i| range(low.z, high.z, ASIDE[1]).map(move |k| (i, k)))
+            {
+                let at = width * DVec3::new(i as f64 - ASIDE[0], 0.0, k as f64 - ASIDE[1]);
                 let [of_a, of_b] = [across(c - b, at - b), across(a - c, at - c)].map(|part| part / area);
                 let of_c = 1.0 - of_a - of_b;
                 if area != 0.0 && of_a >= 0.0 && of_b >= 0.0 && of_c >= 0.0 {

@@ -87,8 +87,17 @@ impl Supports {
 
     /// A⁻¹ j → R j, in place.
     pub fn hold_back(&self, change: &mut [f64]) {
-        let impulses = self.impulses(|support| -support.along(change));
-        self.held().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
+        // Stiff bodies lose most of A⁻¹ j, and with it digits: twice is enough, once is not.
+        for _ in 0..2 {
+            let impulses = self.impulses(|support| -support.along(change));
+            self.held().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
+        }
+    }
+
+    /// Let go of everything: nothing could push any more.
+    pub fn let_go(&mut self, velocity: &mut [f64]) {
+        self.hold(Vec::new(), velocity);
+        self.all.clear();
     }
 
     /// The same, and the impulses count.

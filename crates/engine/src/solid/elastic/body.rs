@@ -266,6 +266,13 @@ impl ElasticBody {
         changes
     }
 
+    /// Lean on nothing.
+    pub fn let_go(&mut self) {
+        let mut velocity = self.velocity();
+        self.supports.let_go(&mut velocity);
+        self.set_velocity(&velocity);
+    }
+
     /// What it leans on.
     pub fn supports(&self) -> &Supports {
         &self.supports
