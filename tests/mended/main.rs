@@ -164,3 +164,13 @@ fn a_press_on_water_that_has_nowhere_to_go_ends_the_run() {
     assert!(matches!(error, StepError::Incompatible { .. }), "{error}");
     assert!(error.to_string().contains("press"), "{error}");
 }
+
+/// To the preconditioner an elastic body at a bubble was a tie of a cell that is none: the solve diverged, and the plate left at 10⁶ m/s.
+#[test]
+fn a_plate_touches_a_bubble() {
+    let reports = run(&mut world("elastic-and-bubble"), 24);
+    assert!(reports.iter().any(|report| report.bubbles.is_some()), "there is none");
+    let iterations = reports.iter().map(|report| report.solver.iterations).max();
+    assert!(reports.iter().all(|report| report.solver.converged) && iterations < Some(30), "{iterations:?}");
+    assert!(fastest(&reports) < 4.0, "{}", fastest(&reports));
+}

@@ -180,13 +180,21 @@ impl Fluid {
     }
 
     /// Transport with the velocity of the last step.
-    pub fn advect(&mut self, step: &Step, keep_out: &KeepOut, now: Fields, next: FieldsMut, clock: &mut Stages) {
+    pub fn advect(
+        &mut self,
+        step: &Step,
+        (keep_out, projection): (&KeepOut, &mut Projection),
+        now: Fields,
+        next: FieldsMut,
+        clock: &mut Stages,
+    ) -> Result<(), SolveError> {
         match (self, now.1, next.1) {
             (Self::Smoke(fluid), FluidState::Smoke(now_in), FluidState::Smoke(next_in)) => {
                 fluid.advect(step, (now.0, now_in), (next.0, next_in), clock);
+                Ok(())
             }
             (Self::Water(fluid), FluidState::Water(now_in), FluidState::Water(next_in)) => {
-                fluid.advect(step, keep_out, (now.0, now_in), (next.0, next_in), clock);
+                fluid.advect(step, (keep_out, projection), (now.0, now_in), (next.0, next_in), clock)
             }
             _ => unreachable!("{ONE_KIND}"),
         }

@@ -3,7 +3,7 @@
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
 use super::laplacian::dot;
-use super::low_rank::{Coupled, Easing, LowRank};
+use super::low_rank::{Block, Coupled, Easing, LowRank};
 use super::patches::Patches;
 use super::pockets::{Pocket, spare_nodes};
 use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
@@ -180,6 +180,8 @@ impl PressureSolve {
                 kept.dims = extra.dims;
                 kept.data.clone_from(&extra.data);
                 add_ties(&mut kept, self.yielding.iter().flat_map(Yielding::coarse_ties));
+                // What bodies do to pockets is no matter of cells: see below.
+                self.pockets.iter().for_each(|pocket| kept.data[pocket.node] = 0.0);
                 &kept
             };
             let Self { laplacian, regions, pockets, multigrid, precise, yielding, softened, .. } = self;
@@ -187,8 +189,11 @@ impl PressureSolve {
             // The finest level knows the vertices of soft bodies themselves.
             let is_tied = |body: &&Yielding| body.patches.columns == 0;
             let tied = yielding.iter().filter(is_tied).count();
-            let mixed = (0 < tied && tied < yielding.len())
-                .then(|| with_ties(extra, yielding.iter().filter(is_tied).flat_map(Yielding::ties)));
+            let mixed = (0 < tied && tied < yielding.len()).then(|| {
+                let mut mixed = with_ties(extra, yielding.iter().filter(is_tied).flat_map(Yielding::ties));
+                pockets.iter().for_each(|pocket| mixed.data[pocket.node] = 0.0);
+                mixed
+            });
             // Regions are found by one thread.
             let (_, preconditioned) = rayon::join(
                 || regions.rebuild(laplacian, pockets, atmosphere),
@@ -214,6 +219,13 @@ impl PressureSolve {
             } else {
                 self.columns.blocks.clone_from(&self.low_rank.blocks);
                 self.columns.blocks.extend(self.yielding.iter().flat_map(|body| &body.modes.blocks).cloned());
+                // A tie of a pocket is a column that has nothing but its row.
+                let is_node = |cell: usize| pockets.iter().any(|pocket| pocket.node == cell);
+                for (cell, tie) in
+                    self.yielding.iter().flat_map(Yielding::coarse_ties).filter(|(cell, _)| is_node(*cell))
+                {
+                    self.columns.blocks.push(Block { cells: vec![cell as u32], columns: 1, values: vec![tie.sqrt()] });
+                }
                 &self.columns
             };
             self.patches = Patches::default();

@@ -14,7 +14,7 @@ use crate::coupling::rigid::RigidCoupling;
 use crate::coupling::stop::Stops;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
-use crate::fluid::water::{Particles, extend};
+use crate::fluid::water::{Particles, Way, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::{Bounds, TriMesh};
 use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
@@ -122,7 +122,7 @@ impl World {
         let mut projection = Projection::new(&grid, params.pressure.solver);
         projection.set_boundary(&grid, &boundary);
         let mut fluid = Fluid::new(&params.fluid, &grid, &params.walls);
-        let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&grid, from, to);
+        let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&grid, way, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
         let body_velocity = |body: u32, at: DVec3| body_velocity(&immersed, (&rigids, &bodies), body as usize, at);
@@ -259,7 +259,7 @@ impl World {
             self.clock.restart();
             let dt = self.choose_dt()?;
             let events = self.move_solids(dt)?;
-            self.advect(dt);
+            self.advect(dt)?;
             self.predict(dt)?;
             let coupled = self.couple(dt)?;
             self.finish(dt)?;
@@ -338,12 +338,14 @@ impl World {
     }
 
     /// Carry the fluid along with the divergence-free velocity of the last step.
-    fn advect(&mut self, dt: f64) {
-        let Self { params, state, next, immersed, boundary, fluid, clock, .. } = self;
+    fn advect(&mut self, dt: f64) -> Result<(), StepError> {
+        let Self { params, state, next, immersed, boundary, fluid, projection, clock, .. } = self;
         let step = immersed.step(&params.grid, boundary, state.time, dt);
-        let keep_out = |from: DVec3, to: DVec3| immersed.keep_out(&params.grid, from, to);
+        let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&params.grid, way, from, to);
         let (now, next) = ((&state.velocity, &state.fluid), (&mut next.velocity, &mut next.fluid));
-        fluid.advect(&step, &keep_out, now, next, clock);
+        fluid
+            .advect(&step, (&keep_out, projection), now, next, clock)
+            .map_err(|source| StepError::Pressure { step: state.step + 1, source })
     }
 
     /// Everything but pressure: sources and forces → u*; gravity, contact and joints → v*; elasticity.

@@ -2,6 +2,7 @@
 
 use super::deforming::Deforming;
 use super::{Body, Distance};
+use crate::fluid::water::Way;
 use glam::DVec3;
 
 /// How near, in cells, particles come to a surface.
@@ -41,9 +42,13 @@ impl Body {
     }
 
     /// See [`Immersed::keep_out`]. The path is followed in the body's own frame, where the body rests.
-    pub(super) fn keep_out(&self, dx: f64, from: DVec3, to: DVec3) -> DVec3 {
+    pub(super) fn keep_out(&self, dx: f64, way: Way, from: DVec3, to: DVec3) -> DVec3 {
         let gap = GAP * dx;
-        let (mut at, mut end) = (self.carried(self.previous.invert(from)), self.pose.invert(to));
+        let mut at = match way {
+            Way::OverStep => self.carried(self.previous.invert(from)),
+            Way::AtEnd => self.pose.invert(from),
+        };
+        let mut end = self.pose.invert(to);
         // Free balls around both ends that touch each other: nothing is in between.
         let (way, clear) = (at.distance(end), self.skin_distance(dx, end));
         if clear > gap && (clear > way || clear + self.skin_distance(dx, at) > way) {

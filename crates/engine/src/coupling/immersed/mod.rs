@@ -6,6 +6,7 @@ mod keep_out;
 use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
+use crate::fluid::water::Way;
 use crate::geometry::{Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
 use crate::grid::voxels::{Voxels, voxelise};
@@ -419,15 +420,14 @@ impl Immersed {
         Step { grid, boundary, time, dt, solid_reach }
     }
 
-    /// Where a particle that the flow takes from one point to another over the step ends, m: not inside any body, and
-    /// not on its other side.
-    pub fn keep_out(&self, grid: &Grid, from: DVec3, to: DVec3) -> DVec3 {
+    /// Where a particle that is taken from one point to another ends, m: not inside any body, and not on its other side.
+    pub fn keep_out(&self, grid: &Grid, way: Way, from: DVec3, to: DVec3) -> DVec3 {
         let mut to = to;
         // What one body turns away may meet another.
         for _ in 0..self.bodies.len().min(3) {
             let before = to;
             for body in self.bodies.iter().filter(|body| body.is_there) {
-                to = body.keep_out(grid.dx, from, to);
+                to = body.keep_out(grid.dx, way, from, to);
             }
             if to == before {
                 break;

@@ -17,7 +17,7 @@ use super::surface::Surface;
 use crate::fluid::Step;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::Projection;
-use crate::grid::parallel::for_each_row;
+use crate::grid::parallel::{for_each_row, sum_rows};
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, strides};
 use crate::solve::SolveError;
 use rayon::prelude::*;
@@ -70,6 +70,17 @@ impl Crowding {
             let error = if air[c] { (crowded - SLACK).max(0.0) } else { crowded };
             *excess = error.clamp(-MOST[1], MOST[0]) * volume[c];
         });
+    }
+
+    /// Volume that all cells with no air beside them have too much together, in cells: what the liquid fills less than its particles stand for.
+    pub fn net(&self, boundary: &Boundary, surface: &Surface) -> f64 {
+        let [nx, ny, _] = self.excess.dims;
+        sum_rows(self.excess.dims, |j, k| {
+            let row = nx * (j + ny * k)..nx * (j + ny * k + 1);
+            let shares = surface.filled.data[row.clone()].iter().zip(&boundary.volume.data[row.clone()]);
+            let cells = shares.zip(&self.air[row]).filter(|(_, air)| !**air);
+            cells.map(|((filled, open), _)| filled - open).sum::<f64>()
+        })
     }
 
     /// The displacement that takes the excess away, m, continued beyond the liquid.

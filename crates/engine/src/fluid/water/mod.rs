@@ -29,7 +29,7 @@ use crate::geometry::{Pose, Shape};
 use crate::grid::parallel::{for_each_row, sum_rows};
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides};
 use crate::report::Stages;
-use crate::solve::SolveError;
+use crate::solve::{SolidTerms, SolveError};
 use crowding::Crowding;
 use glam::DVec3;
 use particles::{CHUNK, Moved, Sorter};
@@ -136,8 +136,17 @@ impl WaterState {
     }
 }
 
-/// Where a particle ends that the flow takes from one point to another: not inside a solid, not through one. m.
-pub type KeepOut<'a> = dyn Fn(DVec3, DVec3) -> DVec3 + Sync + 'a;
+/// When a particle goes from one point to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// While the solids move from where they were before the step to where they are after it.
+    OverStep,
+    /// After they have moved.
+    AtEnd,
+}
+
+/// Where a particle ends that is taken from one point to another: not inside a solid, not through one. m.
+pub type KeepOut<'a> = dyn Fn(Way, DVec3, DVec3) -> DVec3 + Sync + 'a;
 
 /// Moves water; keeps its arrays from step to step.
 pub(crate) struct Water {
@@ -151,6 +160,8 @@ pub(crate) struct Water {
     advector: Advector,
     /// The particles after they have moved, in their old order.
     moved: Vec<Moved>,
+    /// Particles that are to be sorted once more.
+    unsorted: Particles,
     /// Velocity before forces and pressure, afterwards what these changed.
     change: FaceField,
 }
@@ -164,6 +175,10 @@ const LEAST_OPEN: f64 = 0.5;
 
 /// Most layers; beyond them velocity is zero.
 const MOST_LAYERS: f64 = 16.0;
+
+/// What part of the water may be crowded or scattered after a step, and how often it is spread to get there.
+const TOLERABLE: f64 = 0.003;
+const MOST_ROUNDS: usize = 4;
 
 /// How near, in cells, particles come to closed sides of the domain.
 const MARGIN: f64 = 0.01;
@@ -180,6 +195,7 @@ impl Water {
             crowding: Crowding::new(grid),
             advector: Advector::default(),
             moved: Vec::new(),
+            unsorted: Particles::default(),
             change: FaceField::new(grid, 0.0),
             params: params.clone(),
         }
@@ -227,11 +243,11 @@ impl Water {
     pub fn advect(
         &mut self,
         step: &Step,
-        keep_out: &KeepOut,
+        (keep_out, projection): (&KeepOut, &mut Projection),
         (velocity, now): (&FaceField, &WaterState),
         (next_velocity, next): (&mut FaceField, &mut WaterState),
         clock: &mut Stages,
-    ) {
+    ) -> Result<(), SolveError> {
         let (grid, boundary) = (step.grid, step.boundary);
         self.move_particles(step, keep_out, velocity, now);
         let drained = self.seeding.drain(step, &mut self.moved);
@@ -250,6 +266,9 @@ impl Water {
         clock.lap("sort particles");
 
         self.find_surface(grid, boundary, next);
+        if self.params.hold_volume {
+            self.make_room(step, (keep_out, projection), velocity, next)?;
+        }
         if self.params.bubbles != Bubbles::Off {
             let old = (&now.distance, &now.bubbles[..]);
             next.bubbles = self.finder.next(grid, boundary, old, &mut next.distance, self.params.bubbles);
@@ -272,6 +291,7 @@ impl Water {
             continue_to_rim(grid, boundary, &next.distance, next_velocity);
         }
         clock.lap("gather velocity");
+        Ok(())
     }
 
     /// Where every particle goes; NaN for those that leave.
@@ -300,7 +320,7 @@ impl Water {
                 // Distance changes by at most one per cell, and within a cell by less than one from its centre.
                 let reach = end.distance(p) + step.solid_reach + 1.0;
                 if solids.data[grid.cell_around(end)] < reach {
-                    let kept = keep_out(x, grid.origin + grid.dx * end);
+                    let kept = keep_out(Way::OverStep, x, grid.origin + grid.dx * end);
                     end = sides.clamp((kept - grid.origin) * per_cell);
                 }
             }
@@ -311,6 +331,48 @@ impl Water {
         };
         let particles = (&now.particles.position, &now.particles.velocity);
         particles.into_par_iter().with_min_len(CHUNK).map(follow).collect_into_vec(&mut self.moved);
+    }
+
+    /// Where more of the water is crowded than the next step should find, as where a body falls on the floor, spread it at once.
+    fn make_room(
+        &mut self,
+        step: &Step,
+        (keep_out, projection): (&KeepOut, &mut Projection),
+        velocity: &FaceField,
+        next: &mut WaterState,
+    ) -> Result<(), SolveError> {
+        let (grid, boundary) = (step.grid, step.boundary);
+        let per_cell = self.params.particles_per_cell(grid);
+        for _ in 0..MOST_ROUNDS {
+            self.crowding.find(boundary, &self.surface, &next.distance);
+            let net = self.crowding.net(boundary, &self.surface);
+            if net.abs() <= TOLERABLE * (next.particles.len() / per_cell) as f64 {
+                break;
+            }
+            projection.set_bodies(SolidTerms::default());
+            projection.set_liquid(grid, boundary, &next.distance);
+            let plans = plan_extension(grid, boundary, &next.distance, velocity, step.dt);
+            self.crowding.spread(step, projection, (&next.distance, &[]), &plans, &mut next.drift)?;
+
+            let (drift, sides) = (VelocityLattice::new(&next.drift), Sides::new(grid, boundary));
+            let apart = |(&x, &velocity): (&DVec3, &DVec3)| {
+                let p = (x - grid.origin) / grid.dx;
+                let mut end = sides.clamp(p + drift.linear(p) / grid.dx);
+                let solids = boundary.distance.as_ref().map(|solids| solids.data[grid.cell_around(end)]);
+                if solids.is_some_and(|distance| distance < end.distance(p) + 1.0) {
+                    let kept = keep_out(Way::AtEnd, x, grid.origin + grid.dx * end);
+                    end = sides.clamp((kept - grid.origin) / grid.dx);
+                }
+                Moved { position: if sides.holds(end) { grid.origin + grid.dx * end } else { x }, velocity }
+            };
+            std::mem::swap(&mut self.unsorted, &mut next.particles);
+            let Particles { position, velocity, .. } = &self.unsorted;
+            (position, velocity).into_par_iter().with_min_len(CHUNK).map(apart).collect_into_vec(&mut self.moved);
+            let (moved, capacity) = ((&self.unsorted, &self.moved[..]), MOST_CROWDED * per_cell);
+            next.bank += self.sorter.sort(grid, moved, &[], capacity, self.has_affine(), &mut next.particles);
+            self.find_surface(grid, boundary, next);
+        }
+        Ok(())
     }
 
     /// Density of the particles, signed distance of the surface.

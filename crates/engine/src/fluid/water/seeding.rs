@@ -7,7 +7,7 @@
 
 use super::particles::{Moved, Particles};
 use super::surface::Surface;
-use super::{KeepOut, WaterParams};
+use super::{KeepOut, WaterParams, Way};
 use crate::fluid::Step;
 use crate::fluid::boundary::Wall;
 use crate::fluid::noise::mix;
@@ -291,8 +291,11 @@ impl Seeding {
                 })?;
                 // What solids cover of an open part is left free by moving out of it.
                 let position = self.parts.place(grid, cell, part, 0);
-                let position =
-                    if surface.open_part(cell, part) < 1.0 { keep_out(position, position) } else { position };
+                let position = if surface.open_part(cell, part) < 1.0 {
+                    keep_out(Way::OverStep, position, position)
+                } else {
+                    position
+                };
                 Some(Moved { position, velocity: *velocity })
             };
             (0..parts).filter_map(seed).collect::<Vec<_>>()
@@ -497,5 +500,5 @@ fn reach(grid: &Grid, parts: &Parts, source: u32, inside: impl Fn(usize, usize) 
 /// Whether a particle may be put at `x`: not inside a solid.
 fn is_free(grid: &Grid, solids: &Option<Lattice>, keep_out: &KeepOut, x: DVec3) -> bool {
     let near = |solids: &Lattice| solids.linear((x - grid.origin) / grid.dx) < 1.5;
-    !solids.as_ref().is_some_and(near) || keep_out(x, x) == x
+    !solids.as_ref().is_some_and(near) || keep_out(Way::OverStep, x, x) == x
 }

@@ -9,6 +9,9 @@ use super::sweep::coefficients;
 /// Ties below this part of the diagonal count as none where a level is solved directly.
 const LEAST_TIE: f64 = 1e-6;
 
+/// Unless together they are more than this part of those above it.
+const MANY_TIES: f64 = 0.1;
+
 /// How much of a body's surface coarse levels may lose, as a part of all of it.
 const LOST: f64 = 0.1;
 
@@ -24,6 +27,8 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
     for (cell, value) in pockets.iter().flat_map(|(k, _)| k.rows()) {
         ties[cell] -= value[0];
     }
+    // What of the diagonal ties cells to a known pressure and is so little that it may be rounding.
+    let mut little = vec![0.0; n];
     for row in 0..ny * nz {
         coefficients(
             &level.planes[row / ny],
@@ -32,10 +37,14 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
             |_| true,
             |i, (faces, inverse, _)| {
                 let cell = nx * row + i;
+                if inverse <= 0.0 {
+                    return;
+                }
                 // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
                 let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
-                let diagonal = if diagonal - sum > LEAST_TIE * diagonal { diagonal } else { sum };
-                sigma[n * cell + cell] = if inverse > 0.0 { diagonal } else { 0.0 };
+                let is_tied = diagonal - sum > LEAST_TIE * diagonal;
+                sigma[n * cell + cell] = if is_tied { diagonal } else { sum };
+                little[cell] = if is_tied { 0.0 } else { diagonal - sum };
                 for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
                     sigma[n * cell + cell - strides[a]] = -faces[2 * a];
                 }
@@ -47,7 +56,7 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
         k.rows().for_each(|(cell, value)| row[cell] += value[0]);
         row[cells + p] -= k.values.iter().sum::<f64>();
     }
-    let closed = closed_components(n, &sigma);
+    let closed = find_ties(n, &little, &mut sigma);
     let mut first = 0;
     for block in &bodies.blocks {
         let in_pockets = pockets.iter().enumerate().map(|(p, (_, row))| (cells + p, &row[first..][..block.columns]));
@@ -64,16 +73,19 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
     Cholesky::new(n, sigma)
 }
 
-/// Sets of nodes that nothing ties to a known pressure, of a matrix whose lower triangle is given: whether each node belongs.
-fn closed_components(n: usize, lower: &[f64]) -> Vec<Vec<bool>> {
-    let at = |i: usize, j: usize| lower[n * i.max(j) + i.min(j)];
+/// Sets of nodes that nothing ties to a known pressure, of a matrix whose lower triangle is given: whether each node belongs. Of the others, those get what is
+/// `little` that hangs on it: a stiff body in a full box. Without it the level would be too soft by far, and a second visit would overshoot: 2 M − M Σ M is definite
+/// only for M Σ < 2.
+fn find_ties(n: usize, little: &[f64], lower: &mut [f64]) -> Vec<Vec<bool>> {
     let mut is_seen = vec![false; n];
     let mut closed = Vec::new();
     for start in 0..n {
+        let at = |i: usize, j: usize| lower[n * i.max(j) + i.min(j)];
         if is_seen[start] || at(start, start) == 0.0 {
             continue;
         }
-        let (mut component, mut stack, mut is_tied) = (vec![false; n], vec![start], false);
+        let (mut component, mut stack) = (vec![false; n], vec![start]);
+        let (mut much, mut rest, mut largest) = (0.0, 0.0, 0.0_f64);
         is_seen[start] = true;
         while let Some(i) = stack.pop() {
             component[i] = true;
@@ -84,9 +96,12 @@ fn closed_components(n: usize, lower: &[f64]) -> Vec<Vec<bool>> {
                     stack.push(j);
                 }
             }
-            is_tied |= sum > 1e-9 * at(i, i);
+            much += if sum > 1e-9 * at(i, i) { sum } else { 0.0 };
+            (rest, largest) = (rest + little[i], largest.max(at(i, i)));
         }
-        if !is_tied {
+        if rest > (MANY_TIES * much).max(LEAST_TIE * largest) {
+            (0..n).filter(|&i| component[i]).for_each(|i| lower[n * i + i] += little[i]);
+        } else if much == 0.0 {
             closed.push(component);
         }
     }
