@@ -176,9 +176,10 @@ const LEAST_OPEN: f64 = 0.5;
 /// Most layers; beyond them velocity is zero.
 const MOST_LAYERS: f64 = 16.0;
 
-/// What part of the water may be crowded or scattered after a step, and how often it is spread to get there.
-const TOLERABLE: f64 = 0.003;
+/// What part of the water may be crowded or scattered after a step; how often it is spread to get there, as long as each time leaves no more than a part.
+const TOLERABLE: f64 = 0.005;
 const MOST_ROUNDS: usize = 4;
+const LEFT: f64 = 0.75;
 
 /// How near, in cells, particles come to closed sides of the domain.
 const MARGIN: f64 = 0.01;
@@ -343,10 +344,13 @@ impl Water {
     ) -> Result<(), SolveError> {
         let (grid, boundary) = (step.grid, step.boundary);
         let per_cell = self.params.particles_per_cell(grid);
-        for _ in 0..MOST_ROUNDS {
+        let mut crowded = f64::INFINITY;
+        for round in 0.. {
             self.crowding.find(boundary, &self.surface, &next.distance);
-            let net = self.crowding.net(boundary, &self.surface);
-            if net.abs() <= TOLERABLE * (next.particles.len() / per_cell) as f64 {
+            let before = crowded;
+            crowded = self.crowding.net(boundary, &self.surface).abs();
+            let is_even = crowded <= TOLERABLE * next.particles.len() as f64 / per_cell as f64;
+            if is_even || round == MOST_ROUNDS || crowded > LEFT * before {
                 break;
             }
             projection.set_bodies(SolidTerms::default());
@@ -435,7 +439,10 @@ impl Water {
         clock.lap("update particles");
 
         if self.params.hold_volume {
-            self.crowding.find(boundary, &self.surface, &state.distance);
+            if self.params.bubbles != Bubbles::Off {
+                // They have shifted the surface since.
+                self.crowding.find(boundary, &self.surface, &state.distance);
+            }
             self.crowding.spread(step, projection, (&state.distance, &state.bubbles), &plans, &mut state.drift)?;
             clock.lap("spread");
         }
