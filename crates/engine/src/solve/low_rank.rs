@@ -13,6 +13,7 @@ use super::conjugate_gradients::Operator;
 use super::dense::Cholesky;
 use super::laplacian::{Laplacian, dot};
 use super::pockets::Pocket;
+use super::squeezed::Squeezed;
 use super::real::Real;
 use super::yielding::{Answer, Yielding};
 use rayon::prelude::*;
@@ -318,6 +319,10 @@ pub struct Coupled<'a> {
     low_rank: &'a LowRank,
     yielding: &'a [Yielding],
     pockets: &'a [Pocket],
+    /// Regions whose bodies are not to be squeezed.
+    squeezed: Option<&'a Squeezed>,
+    /// E⁻¹ wᵀ p of these.
+    constants: Vec<f64>,
     /// Cᵀ p of the last direction.
     gathered: Vec<f64>,
     /// What yielding bodies do about it.
@@ -327,7 +332,21 @@ pub struct Coupled<'a> {
 impl<'a> Coupled<'a> {
     /// `low_rank` has no rows where `laplacian` has no unknowns.
     pub fn new(laplacian: &'a mut Laplacian, low_rank: &'a LowRank) -> Self {
-        Self { laplacian, low_rank, yielding: &[], pockets: &[], gathered: Vec::new(), answer: Answer::default() }
+        Self {
+            laplacian,
+            low_rank,
+            yielding: &[],
+            pockets: &[],
+            squeezed: None,
+            constants: Vec::new(),
+            gathered: Vec::new(),
+            answer: Answer::default(),
+        }
+    }
+
+    /// The same without what bodies do if they are squeezed.
+    pub(super) fn without(self, squeezed: Option<&'a Squeezed>) -> Self {
+        Self { squeezed, ..self }
     }
 
     /// The same with pockets of air; `laplacian` has the ties to them on its diagonal.
@@ -356,6 +375,9 @@ impl Operator for Coupled<'_> {
         self.low_rank.scatter(&self.gathered, r);
         self.answer.find(self.yielding, x, 0.0);
         self.answer.add(self.yielding, -1.0, r);
+        if let Some(squeezed) = self.squeezed {
+            squeezed.add(1.0, &squeezed.gather(x), r);
+        }
         dot(r, r)
     }
 
@@ -369,6 +391,10 @@ impl Operator for Coupled<'_> {
         };
         curvature += self.pockets.iter().map(|pocket| pocket.energy(p)).sum::<f64>();
         curvature += answered;
+        if let Some(squeezed) = self.squeezed {
+            self.constants = squeezed.gather(p);
+            curvature -= squeezed.product(p, &self.constants);
+        }
         self.low_rank.gather(p, &mut self.gathered);
         curvature + self.gathered.iter().map(|g| g * g).sum::<f64>()
     }
@@ -377,6 +403,9 @@ impl Operator for Coupled<'_> {
         // What pockets and bodies add comes first, so that the norm is that of the whole residual.
         self.pockets.iter().for_each(|pocket| pocket.advance(alpha, p, r));
         self.answer.add(self.yielding, -alpha, r);
+        if let Some(squeezed) = self.squeezed {
+            squeezed.add(alpha, &self.constants, r);
+        }
         self.gathered.iter_mut().for_each(|g| *g *= -alpha);
         self.low_rank.scatter(&self.gathered, r);
         self.laplacian.advance(alpha, p, x, r)

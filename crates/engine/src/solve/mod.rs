@@ -14,6 +14,7 @@ mod pressure;
 mod real;
 mod regions;
 mod sparse;
+mod squeezed;
 mod stencil;
 mod supports;
 mod written;

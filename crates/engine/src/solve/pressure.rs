@@ -7,6 +7,7 @@ use super::low_rank::{Block, Coupled, Easing, LowRank};
 use super::patches::Patches;
 use super::pockets::{Pocket, spare_nodes};
 use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
+use super::squeezed::{self, Squeezed};
 use super::yielding::Yielding;
 use super::zb17::{Zb17Params, Zb17System};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
@@ -100,6 +101,8 @@ pub struct PressureSolve {
     /// Takes the place of `multigrid` where bodies are too light for single precision.
     precise: Multigrid<f64>,
     is_stiff: bool,
+    /// Closed regions around bodies that are hardly squeezed.
+    squeezed: Option<Squeezed>,
     zb17: Zb17Params,
     /// Fill of the incomplete LU; 0 for none.
     fill: usize,
@@ -173,6 +176,19 @@ impl PressureSolve {
             self.yielding = std::mem::take(&mut solids.yielding);
             self.yielding.iter_mut().for_each(|body| body.mask(&self.laplacian, &self.pockets));
             limit_patches(&mut self.yielding);
+            // What they do not tie is closed to the preconditioner as well.
+            self.squeezed = None;
+            let are_stiff = solver == PressureSolver::Multigrid && squeezed::are_stiff(&self.yielding);
+            if are_stiff {
+                self.regions.rebuild(&self.laplacian, &self.pockets, atmosphere);
+                self.regions.couple(&mut self.low_rank, &self.yielding);
+                if !self.regions.are_tied_by_columns() {
+                    self.squeezed = Squeezed::new(&self.regions, &self.yielding);
+                }
+                if self.squeezed.is_some() {
+                    squeezed::stiffen(&self.regions, &mut self.yielding);
+                }
+            }
             let mut kept = std::mem::take(&mut self.soft);
             let soft = if self.yielding.is_empty() {
                 extra
@@ -196,7 +212,11 @@ impl PressureSolve {
             });
             // Regions are found by one thread.
             let (_, preconditioned) = rayon::join(
-                || regions.rebuild(laplacian, pockets, atmosphere),
+                || {
+                    if !are_stiff {
+                        regions.rebuild(laplacian, pockets, atmosphere);
+                    }
+                },
                 || {
                     let preconditioned = if tied == 0 {
                         laplacian
@@ -211,7 +231,9 @@ impl PressureSolve {
                 },
             );
             let preconditioned = preconditioned?;
-            regions.couple(&mut self.low_rank, &self.yielding);
+            if !are_stiff {
+                regions.couple(&mut self.low_rank, &self.yielding);
+            }
             self.squares = self.low_rank.squares();
             self.is_stiff = largest(&self.squares) > STIFF * laplacian.largest();
             let columns = if self.yielding.is_empty() {
@@ -309,7 +331,8 @@ impl PressureSolve {
             } else {
                 (&*low_rank, &self.squares[..], &self.yielding[..])
             };
-            let system = (laplacian, bodies, &pockets[..], regions);
+            let squeezed = self.squeezed.as_ref().filter(|_| !is_held);
+            let system = (laplacian, bodies, (&pockets[..], squeezed), regions);
             match solver {
                 PressureSolver::Multigrid if self.is_stiff => {
                     self.precise.normalise(b_norm);
@@ -501,10 +524,15 @@ fn largest(squares: &[Vec<f64>]) -> f64 {
 }
 
 /// L, C with its squares, bodies of many freedoms, pockets and closed regions.
-type System<'a> = (&'a mut Laplacian, (&'a LowRank, &'a [Vec<f64>], &'a [Yielding]), &'a [Pocket], &'a mut Regions);
+type System<'a> = (
+    &'a mut Laplacian,
+    (&'a LowRank, &'a [Vec<f64>], &'a [Yielding]),
+    (&'a [Pocket], Option<&'a Squeezed>),
+    &'a mut Regions,
+);
 
 fn run<M: Preconditioner>(
-    (laplacian, (low_rank, squares, yielding), pockets, regions): System,
+    (laplacian, (low_rank, squares, yielding), (pockets, squeezed), regions): System,
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     (rhs, b_norm): (&[f64], f64),
@@ -517,11 +545,23 @@ fn run<M: Preconditioner>(
         return Ok(SolveInfo { iterations: 0, residual: 0.0, converged: true });
     }
     vectors.resize(laplacian.len());
+    let mut relieved = Vec::new();
+    let mut needed = Vec::new();
+    let rhs = match squeezed {
+        None => rhs,
+        Some(squeezed) => {
+            needed = squeezed.needed(regions, rhs);
+            relieved.extend_from_slice(rhs);
+            squeezed.add(-1.0, &needed, &mut relieved);
+            regions.hold_bodies(true);
+            &relieved
+        }
+    };
     // If CᵀC is below the diagonal, more than a tenth is left.
     let diagonal = laplacian.largest();
     let easing = (largest(squares) > diagonal).then(|| Easing::new(low_rank, squares, diagonal));
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
-    let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding);
+    let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding).without(squeezed);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     if rr.sqrt() > WORTHLESS * b_norm {
         pressure.fill(0.0);
@@ -540,5 +580,10 @@ fn run<M: Preconditioner>(
     }
     let info = cg::solve(&mut operator, m, vectors, pressure, (b_norm, rr), params)?;
     regions.remove_means(pressure);
+    if let Some(squeezed) = squeezed {
+        let known = squeezed.gather(pressure);
+        needed.iter_mut().zip(known).for_each(|(needed, known)| *needed -= known);
+        squeezed.raise(regions, &needed, pressure);
+    }
     Ok(info)
 }

@@ -56,6 +56,8 @@ pub struct Regions {
     /// What bodies leave undetermined, if they tie regions together: a constant on each region, several times; of unit
     /// length over all cells, and orthogonal.
     undetermined: Option<Vec<Vec<f64>>>,
+    /// Whether rigid bodies do.
+    tied_by_columns: bool,
     /// Whether bodies are held, and tie nothing together.
     holds_bodies: bool,
     /// Where the pressures of pockets are kept, and the closed region of each, or `OPEN`.
@@ -97,6 +99,7 @@ impl Regions {
         self.collect();
         self.place_pockets(pockets);
         self.undetermined = None;
+        self.tied_by_columns = false;
     }
 
     /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together. A body that cannot change the volume of a region
@@ -134,7 +137,8 @@ impl Regions {
             regions.map(|(sums, is_tied)| sums.iter().map(|sum| part(*is_tied, sum.0)).collect()).collect()
         };
         let by_block: Vec<Vec<Vec<f64>>> = low_rank.blocks.par_iter_mut().map(of_block).collect();
-        let by_body: Vec<Vec<Vec<f64>>> = yielding.iter().map(|body| self.pressed(body)).collect();
+        let by_body: Vec<Vec<Vec<f64>>> = yielding.iter().map(|body| unit_sized(self.pressed(body))).collect();
+        self.tied_by_columns = by_block.iter().flatten().flatten().any(|&sum| sum != 0.0);
         let of_region = |region: usize| by_block.iter().chain(&by_body).flat_map(|tied| tied[region].clone()).collect();
         let tied: Vec<Vec<f64>> = (0..self.closed.len()).map(of_region).collect();
         if tied.iter().flatten().any(|&sum| sum != 0.0) {
@@ -143,8 +147,8 @@ impl Regions {
         }
     }
 
-    /// Bᵀ1 of every region, the largest being 1.
-    fn pressed(&self, body: &Yielding) -> Vec<Vec<f64>> {
+    /// Bᵀ1 of every region.
+    pub(super) fn pressed(&self, body: &Yielding) -> Vec<Vec<f64>> {
         let mut pressed = vec![vec![0.0; body.freedoms()]; self.closed.len()];
         for (cell, entries) in body.push.rows() {
             let Some(region) = self.region_of(cell) else { continue };
@@ -153,9 +157,31 @@ impl Regions {
                 push.iter_mut().zip(weight.to_array()).for_each(|(push, weight)| *push += weight);
             }
         }
-        let largest = pressed.iter().flatten().fold(0.0_f64, |largest, push| largest.max(push.abs()));
-        pressed.iter_mut().flatten().for_each(|push| *push = if largest > 0.0 { *push / largest } else { 0.0 });
         pressed
+    }
+
+    /// Whether rigid bodies tie closed regions together.
+    pub(super) fn are_tied_by_columns(&self) -> bool {
+        self.tied_by_columns
+    }
+
+    /// Sum of `v` over the unknowns of each closed region, pockets among them.
+    pub(super) fn sums(&self, v: &[f64]) -> Vec<f64> {
+        let mut sums = self.totals(v);
+        for &(node, region) in self.nodes.iter().filter(|(_, region)| *region != OPEN) {
+            sums[region as usize] += v[node];
+        }
+        sums
+    }
+
+    /// Add a constant to `v` over each closed region.
+    pub(super) fn raise(&self, constants: &[f64], v: &mut [f64]) {
+        for (run, region) in self.runs.iter().zip(&self.region).filter(|(_, region)| **region != OPEN) {
+            v[run.start..run.end].iter_mut().for_each(|v| *v += constants[*region as usize]);
+        }
+        for &(node, region) in self.nodes.iter().filter(|(_, region)| *region != OPEN) {
+            v[node] += constants[region as usize];
+        }
     }
 
     /// Whether the next solves are for L alone, as if there were no bodies.
@@ -374,6 +400,13 @@ const TIED: f64 = 1e-3;
 
 /// A closed region of fewer cells is a crevice that the grid does not resolve: it must not hold a body fast.
 pub const LEAST_CHAMBER: usize = 64;
+
+/// The same, the largest being 1.
+fn unit_sized(mut pressed: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let largest = pressed.iter().flatten().fold(0.0_f64, |largest, push| largest.max(push.abs()));
+    pressed.iter_mut().flatten().for_each(|push| *push = if largest > 0.0 { *push / largest } else { 0.0 });
+    pressed
+}
 
 /// Constants y on the regions with Σ_k y_k `sums`_k = 0, orthonormal when every region counts with its `cells`.
 fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {
