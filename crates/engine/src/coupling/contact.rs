@@ -35,6 +35,9 @@ const UNHURRIED: f64 = 1.0 / 24.0;
 /// Sides and obstacles nearer than this, in cells, may come to support a vertex within the step.
 const NEAR: f64 = 0.25;
 
+/// What is nearest across a flat scene, and not along its plane, is no contact: its normal has less than this part in the plane.
+const ASIDE: f64 = 0.5;
+
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;
 const SETTLED: f64 = 1e-6;
@@ -156,8 +159,15 @@ fn gauss_seidel(matrix: &[f64], rows: &[Row], friction: impl Fn(usize) -> f64) -
 fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> (Vec<Touch>, Vec<Touch>) {
     let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
+    // In a flat scene bodies touch with their sides, never with their front and back, which all have in the same planes.
+    let moving = DVec3::from(Axis::ALL.map(|axis| if grid.is_flat(axis) { 0.0 } else { 1.0 }));
+    let amid = |at: DVec3| moving * at + (DVec3::ONE - moving) * 0.5 * (grid.origin + grid.upper());
     // What matters comes as near as the film if both sides go on as they do.
     let mut add = |sides: [Side; 2], normal: DVec3, gap: f64| {
+        if (moving * normal).length() < ASIDE {
+            return;
+        }
+        let normal = (moving * normal).normalize();
         let touch = Touch { sides, normal, gap: gap - film };
         if touch.gap + dt * solids.speed(&touch, normal) < 0.0 || touch.gap < 0.0 {
             touches.push(touch);
@@ -185,7 +195,7 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
                     }
                 }
             }
-            for Near { side, distance, normal } in immersed.near(grid.dx, n, at, around) {
+            for Near { side, distance, normal } in immersed.near(grid.dx, n, amid(at), around) {
                 add([own.clone(), side], normal, distance);
             }
         }
@@ -195,6 +205,7 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
         }
         // Corners of rigid bodies against the triangles of this one.
         for (rigid, corner) in immersed.rigid_corners(n, reach) {
+            let corner = amid(corner);
             let Some(nearest) = immersed.nearest_on(n, corner).filter(|nearest| nearest.distance < reach) else {
                 continue;
             };
