@@ -6,8 +6,8 @@ use super::laplacian::dot;
 use super::low_rank::{Block, Coupled, Easing, LowRank};
 use super::patches::Patches;
 use super::pockets::{Pocket, spare_nodes};
-use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
 use super::squeezed::{self, Squeezed};
+use super::written::{IncompleteLu, SparseIncompleteCholesky, Written, bicgstab};
 use super::yielding::Yielding;
 use super::zb17::{Zb17Params, Zb17System};
 use super::{ClosedRegion, IncompleteCholesky, Laplacian, Multigrid, Regions, SolveError, SolveInfo, SolveParams};
@@ -561,7 +561,8 @@ fn run<M: Preconditioner>(
     let diagonal = laplacian.largest();
     let easing = (largest(squares) > diagonal).then(|| Easing::new(low_rank, squares, diagonal));
     let eased = easing.as_ref().map_or(b_norm, |easing| easing.norm(b_norm, rhs));
-    let mut operator = Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding).without(squeezed);
+    let mut operator =
+        Coupled::new(laplacian, low_rank).with_pockets(pockets).with_yielding(yielding).without(squeezed);
     let mut rr = operator.residual(rhs, pressure, &mut vectors.r);
     if rr.sqrt() > WORTHLESS * b_norm {
         pressure.fill(0.0);

@@ -37,6 +37,7 @@ use rayon::prelude::*;
 use rim::continue_to_rim;
 use seeding::Seeding;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use surface::Surface;
 use transfer::{Flight, Gather};
 
@@ -359,9 +360,17 @@ impl Water {
             self.crowding.spread(step, projection, (&next.distance, &[]), &plans, &mut next.drift)?;
 
             let (drift, sides) = (VelocityLattice::new(&next.drift), Sides::new(grid, boundary));
-            let apart = |(&x, &velocity): (&DVec3, &DVec3)| {
+            let (trapped, starts) = (trapped(grid, boundary, (self.sorter.starts(), per_cell)), self.sorter.starts());
+            let apart = |(n, (&x, &velocity)): (usize, (&DVec3, &DVec3))| {
                 let p = (x - grid.origin) / grid.dx;
                 let mut end = sides.clamp(p + drift.linear(p) / grid.dx);
+                if let Some(Trapped { cell, room, way_out }) = trapped.get(&grid.cell_around(p))
+                    && n - starts[*cell] as usize >= *room
+                {
+                    let place = |cell: usize| DVec3::from(grid.cell_at(cell).map(|i| i as f64));
+                    let there = grid.origin + grid.dx * (p - place(*cell) + place(*way_out));
+                    return Moved { position: keep_out(Way::AtEnd, there, there), velocity };
+                }
                 let solids = boundary.distance.as_ref().map(|solids| solids.data[grid.cell_around(end)]);
                 if solids.is_some_and(|distance| distance < end.distance(p) + 1.0) {
                     let kept = keep_out(Way::AtEnd, x, grid.origin + grid.dx * end);
@@ -371,7 +380,8 @@ impl Water {
             };
             std::mem::swap(&mut self.unsorted, &mut next.particles);
             let Particles { position, velocity, .. } = &self.unsorted;
-            (position, velocity).into_par_iter().with_min_len(CHUNK).map(apart).collect_into_vec(&mut self.moved);
+            let particles = (position, velocity).into_par_iter().enumerate().with_min_len(CHUNK);
+            particles.map(apart).collect_into_vec(&mut self.moved);
             let (moved, capacity) = ((&self.unsorted, &self.moved[..]), MOST_CROWDED * per_cell);
             next.bank += self.sorter.sort(grid, moved, &[], capacity, self.has_affine(), &mut next.particles);
             self.find_surface(grid, boundary, next);
@@ -458,6 +468,55 @@ impl Water {
     pub fn source_speed(&self) -> f64 {
         self.seeding.speed()
     }
+}
+
+/// A cell in which solids have left next to no room for the particles in it.
+struct Trapped {
+    cell: usize,
+    /// How many may stay.
+    room: usize,
+    /// Where the others go: the nearest cell with room.
+    way_out: usize,
+}
+
+/// Cells with less room than this trap particles, if there are more than this many times as many as fit; and how far away, in cells, there may be room for them.
+const TIGHT: f64 = 0.25;
+const PACKED: f64 = 2.0;
+const FARTHEST: usize = 16;
+
+/// All of them, where a full cell has `per_cell` particles and `starts` tells the first in every cell.
+fn trapped(grid: &Grid, boundary: &Boundary, (starts, per_cell): (&[u32], usize)) -> BTreeMap<usize, Trapped> {
+    let open = &boundary.volume.data;
+    let find = |cell: usize| {
+        let room = (PACKED * open[cell] * per_cell as f64).ceil() as usize;
+        if open[cell] >= TIGHT || (starts[cell + 1] - starts[cell]) as usize <= room {
+            return None;
+        }
+        way_out(grid, open, cell).map(|way_out| (cell, Trapped { cell, room, way_out }))
+    };
+    (0..grid.cells()).into_par_iter().with_min_len(CHUNK).filter_map(find).collect::<Vec<_>>().into_iter().collect()
+}
+
+/// The nearest cell that is at least half open, from one to the next through cells that are not closed altogether.
+fn way_out(grid: &Grid, open: &[f64], from: usize) -> Option<usize> {
+    let (mut ring, mut seen) = (vec![from], BTreeSet::from([from]));
+    for _ in 0..FARTHEST {
+        let mut next = Vec::new();
+        for cell in ring {
+            let at = grid.cell_at(cell);
+            for axis in Axis::ALL {
+                let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
+                let below = (at[a] > 0).then(|| cell - stride);
+                let above = (at[a] + 1 < grid.dims[a]).then_some(cell + stride);
+                next.extend(below.into_iter().chain(above).filter(|&other| open[other] > 0.0 && seen.insert(other)));
+            }
+        }
+        if let Some(&found) = next.iter().find(|&&cell| open[cell] >= 0.5) {
+            return Some(found);
+        }
+        ring = next;
+    }
+    None
 }
 
 /// How far the flow, of velocity `k1` at the start, takes a point of index space in `h` = Δt/dx.
