@@ -119,6 +119,7 @@ impl Projection {
     pub fn set_bodies(&mut self, bodies: SolidTerms) {
         self.is_stale |= !(bodies.is_empty() && self.bodies.is_empty());
         self.bodies = bodies;
+        self.solve.set_apart(false);
     }
 
     /// Take the pockets of air that keep their volume; the liquid is that of the last `set_liquid`.
@@ -242,7 +243,17 @@ impl Projection {
             let sum: f64 = cells.iter().map(|&cell| p.data[cell as usize]).sum();
             p.data[cells[0] as usize] = sum / cells.len() as f64;
         }
-        let info = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params)?;
+        let guess = (!self.bodies.yielding.is_empty()).then(|| p.clone());
+        let mut solved = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params);
+        if let (Err(SolveError::NotPositiveDefinite { .. }), Some(guess)) = (&solved, &guess) {
+            // What a constant pressure does to stiff bodies in a closed region was lost to round-off.
+            self.solve.set_apart(true);
+            self.is_stale = true;
+            self.refresh()?;
+            p.clone_from(guess);
+            solved = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params);
+        }
+        let info = solved?;
         self.fill_pockets(p);
         subtract_pressure(boundary, liquid, p, velocity);
         Ok(Projected { info, closed: self.solve.closed_regions().to_vec() })

@@ -101,8 +101,9 @@ pub struct PressureSolve {
     /// Takes the place of `multigrid` where bodies are too light for single precision.
     precise: Multigrid<f64>,
     is_stiff: bool,
-    /// Closed regions around bodies that are hardly squeezed.
+    /// Closed regions around bodies that are hardly squeezed, if they are treated apart.
     squeezed: Option<Squeezed>,
+    is_apart: bool,
     zb17: Zb17Params,
     /// Fill of the incomplete LU; 0 for none.
     fill: usize,
@@ -154,6 +155,11 @@ impl PressureSolve {
         self.pockets = pockets;
     }
 
+    /// Whether the next [`build`](Self::build) treats closed regions around stiff bodies apart, see [`Squeezed`].
+    pub fn set_apart(&mut self, is_apart: bool) {
+        self.is_apart = is_apart;
+    }
+
     /// Set-up: take the coefficients, and what the solids add to them.
     pub fn build(
         &mut self,
@@ -178,7 +184,7 @@ impl PressureSolve {
             limit_patches(&mut self.yielding);
             // What they do not tie is closed to the preconditioner as well.
             self.squeezed = None;
-            let are_stiff = solver == PressureSolver::Multigrid && squeezed::are_stiff(&self.yielding);
+            let are_stiff = self.is_apart && solver == PressureSolver::Multigrid && squeezed::are_stiff(&self.yielding);
             if are_stiff {
                 self.regions.rebuild(&self.laplacian, &self.pockets, atmosphere);
                 self.regions.couple(&mut self.low_rank, &self.yielding);
@@ -546,11 +552,11 @@ fn run<M: Preconditioner>(
     }
     vectors.resize(laplacian.len());
     let mut relieved = Vec::new();
-    let mut needed = Vec::new();
+    let (mut needed, mut known) = (Vec::new(), Vec::new());
     let rhs = match squeezed {
         None => rhs,
         Some(squeezed) => {
-            needed = squeezed.needed(regions, rhs);
+            (needed, known) = (squeezed.needed(regions, rhs), squeezed.means(regions, pressure));
             relieved.extend_from_slice(rhs);
             squeezed.add(-1.0, &needed, &mut relieved);
             regions.hold_bodies(true);
@@ -582,9 +588,12 @@ fn run<M: Preconditioner>(
     let info = cg::solve(&mut operator, m, vectors, pressure, (b_norm, rr), params)?;
     regions.remove_means(pressure);
     if let Some(squeezed) = squeezed {
-        let known = squeezed.gather(pressure);
-        needed.iter_mut().zip(known).for_each(|(needed, known)| *needed -= known);
-        squeezed.raise(regions, &needed, pressure);
+        let taken = squeezed.gather(pressure);
+        needed.iter_mut().zip(taken).for_each(|(needed, taken)| *needed -= taken);
+        // A change that the tolerance does not ask for is noise, and much of it: a hair of volume too much in the box is a kilopascal.
+        let change: Vec<f64> = needed.iter().zip(&known).map(|(needed, known)| needed - known).collect();
+        let is_asked_for = squeezed.norm(&change) > params.tolerance * b_norm;
+        squeezed.raise(regions, if is_asked_for { &needed } else { &known }, pressure);
     }
     Ok(info)
 }

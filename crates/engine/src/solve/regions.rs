@@ -174,6 +174,11 @@ impl Regions {
         sums
     }
 
+    /// Number of unknowns of a closed region, pockets among them.
+    pub(super) fn unknowns(&self, region: usize) -> usize {
+        self.unknowns[region]
+    }
+
     /// Add a constant to `v` over each closed region.
     pub(super) fn raise(&self, constants: &[f64], v: &mut [f64]) {
         for (run, region) in self.runs.iter().zip(&self.region).filter(|(_, region)| **region != OPEN) {

@@ -2,7 +2,7 @@
 //!
 //! A constant pressure in such a region does nothing to the fluid, and next to nothing to the bodies: with Z the constants on the regions,
 //! L Z = 0, and of Σ Z only w = ρ dx³ B A⁻¹ Bᵀ Z is left, which may be a millionth of all else. A cycle in single precision takes that for
-//! round-off. So it is found apart, exactly:
+//! round-off, and may end as indefinite. Then it is found apart, exactly:
 //!
 //! ```text
 //! Σ̃ = Σ − w E⁻¹ wᵀ,    E = Zᵀ w,         Σ̃ y = b − w E⁻¹ Zᵀ b,    p = y + Z E⁻¹ (Zᵀ b − wᵀ y)
@@ -31,7 +31,7 @@ pub(super) struct Squeezed {
     matrix: Cholesky,
 }
 
-/// Whether all bodies are stiff; only then it is worth while to look for closed regions first.
+/// Whether all bodies are stiff.
 pub(super) fn are_stiff(bodies: &[Yielding]) -> bool {
     !bodies.is_empty() && bodies.iter().all(|body| body.ties.iter().all(|tie| *tie < WEAK))
 }
@@ -89,6 +89,17 @@ impl Squeezed {
         let mut needed: Vec<f64> = self.regions.iter().map(|&region| sums[region]).collect();
         self.matrix.solve(&mut needed);
         needed
+    }
+
+    /// Means of `p` over the regions.
+    pub fn means(&self, regions: &Regions, p: &[f64]) -> Vec<f64> {
+        let sums = regions.sums(p);
+        self.regions.iter().map(|&region| sums[region] / regions.unknowns(region) as f64).collect()
+    }
+
+    /// ‖w constants‖.
+    pub fn norm(&self, constants: &[f64]) -> f64 {
+        self.rows.iter().map(|(_, row)| dot(row, constants).powi(2)).sum::<f64>().sqrt()
     }
 
     /// p ← p + Z constants.

@@ -369,7 +369,8 @@ impl Water {
                 {
                     let place = |cell: usize| DVec3::from(grid.cell_at(cell).map(|i| i as f64));
                     let there = grid.origin + grid.dx * (p - place(*cell) + place(*way_out));
-                    return Moved { position: keep_out(Way::AtEnd, there, there), velocity };
+                    // On the straight way, so that it does not pass through anything.
+                    return Moved { position: keep_out(Way::AtEnd, x, there), velocity };
                 }
                 let solids = boundary.distance.as_ref().map(|solids| solids.data[grid.cell_around(end)]);
                 if solids.is_some_and(|distance| distance < end.distance(p) + 1.0) {
