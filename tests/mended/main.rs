@@ -200,3 +200,11 @@ fn water_leaves_from_below_a_box_that_lies_down() {
         assert!(missing.abs() < 0.01, "{missing} at {t} s");
     }
 }
+
+/// The ball was turned inside out, and the pressure then pulled at it: to minus seven times its volume.
+#[test]
+fn a_ball_that_water_has_crushed_is_not_turned_inside_out() {
+    for StepReport { t, bodies, .. } in run(&mut world("soft-ball-crushed"), 5) {
+        assert!(bodies.iter().all(|body| body.volume > 0.0), "at {t} s");
+    }
+}

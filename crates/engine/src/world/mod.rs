@@ -44,6 +44,9 @@ const STRAINED: f64 = 0.2;
 const LEANING: usize = 4;
 const SLACK: f64 = 1e-3;
 
+/// Water presses elastic bodies no further than to this part of their volume.
+const NOTHING: f64 = 0.02;
+
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
@@ -686,9 +689,12 @@ fn elastic_coupling(
     immersed: &Immersed,
     (n, body): (usize, &ElasticBody),
 ) -> ElasticCoupling {
-    let nearest = |at: DVec3| immersed.nearest_on(n, at);
+    // What is all but crushed to nothing is no solid: pressure would turn it inside out, and then pull at it without end.
+    let polygons =
+        if body.volume() > NOTHING * body.rest().volume() { immersed.elastic_polygons(n) } else { Vec::new() };
+    let nearest = |at: DVec3| immersed.nearest_on(n, at).filter(|_| !polygons.is_empty());
     let name = immersed.elastic_name(n);
-    ElasticCoupling::new(grid, fluid, boundary, (body, name), (&immersed.elastic_polygons(n), nearest))
+    ElasticCoupling::new(grid, fluid, boundary, (body, name), (&polygons, nearest))
 }
 
 /// Where a free body is and how it moves.
