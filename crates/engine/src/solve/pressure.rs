@@ -155,7 +155,7 @@ impl PressureSolve {
         self.pockets = pockets;
     }
 
-    /// Whether the next [`build`](Self::build) treats closed regions around stiff bodies apart, see [`Squeezed`].
+    /// Whether the next [`build`](Self::build) finds the constant pressures of closed regions around stiff bodies apart.
     pub fn set_apart(&mut self, is_apart: bool) {
         self.is_apart = is_apart;
     }
