@@ -216,6 +216,7 @@ mod tests {
     fn what_pulls_lets_go_and_what_is_broken_is_held() {
         let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let mut supports = supports(&mut velocity);
+        // The second number says that all rows which pull or are broken count, however little beside the worst.
         assert!(!supports.settle(0.0, 0.0, &mut velocity));
         // Pulled up by 6, more than what holds it.
         let mut change = [4.0, 0.0, 0.0, 2.0, 0.0, 0.0];

@@ -13,6 +13,7 @@ mod crowding;
 mod flatten;
 mod particles;
 mod rim;
+mod room;
 mod seeding;
 pub mod surface;
 mod transfer;
@@ -29,7 +30,7 @@ use crate::geometry::{Pose, Shape};
 use crate::grid::parallel::{for_each_row, sum_rows};
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides};
 use crate::report::Stages;
-use crate::solve::{SolidTerms, SolveError};
+use crate::solve::SolveError;
 use crowding::Crowding;
 use glam::DVec3;
 use particles::{CHUNK, Moved, Sorter};
@@ -37,7 +38,6 @@ use rayon::prelude::*;
 use rim::continue_to_rim;
 use seeding::Seeding;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
 use surface::Surface;
 use transfer::{Flight, Gather};
 
@@ -176,11 +176,6 @@ const LEAST_OPEN: f64 = 0.5;
 
 /// Most layers; beyond them velocity is zero.
 const MOST_LAYERS: f64 = 16.0;
-
-/// What part of the water may be crowded or scattered after a step; how often it is spread to get there, as long as each time leaves no more than a part.
-const TOLERABLE: f64 = 0.005;
-const MOST_ROUNDS: usize = 4;
-const LEFT: f64 = 0.75;
 
 /// How near, in cells, particles come to closed sides of the domain.
 const MARGIN: f64 = 0.01;
@@ -335,61 +330,6 @@ impl Water {
         particles.into_par_iter().with_min_len(CHUNK).map(follow).collect_into_vec(&mut self.moved);
     }
 
-    /// Where more of the water is crowded than the next step should find, as where a body falls on the floor, spread it at once.
-    fn make_room(
-        &mut self,
-        step: &Step,
-        (keep_out, projection): (&KeepOut, &mut Projection),
-        velocity: &FaceField,
-        next: &mut WaterState,
-    ) -> Result<(), SolveError> {
-        let (grid, boundary) = (step.grid, step.boundary);
-        let per_cell = self.params.particles_per_cell(grid);
-        let mut crowded = f64::INFINITY;
-        for round in 0.. {
-            self.crowding.find(boundary, &self.surface, &next.distance);
-            let before = crowded;
-            crowded = self.crowding.net(boundary, &self.surface).abs();
-            let is_even = crowded <= TOLERABLE * next.particles.len() as f64 / per_cell as f64;
-            if is_even || round == MOST_ROUNDS || crowded > LEFT * before {
-                break;
-            }
-            projection.set_bodies(SolidTerms::default());
-            projection.set_liquid(grid, boundary, &next.distance);
-            let plans = plan_extension(grid, boundary, &next.distance, velocity, step.dt);
-            self.crowding.spread(step, projection, (&next.distance, &[]), &plans, &mut next.drift)?;
-
-            let (drift, sides) = (VelocityLattice::new(&next.drift), Sides::new(grid, boundary));
-            let (trapped, starts) = (trapped(grid, boundary, (self.sorter.starts(), per_cell)), self.sorter.starts());
-            let apart = |(n, (&x, &velocity)): (usize, (&DVec3, &DVec3))| {
-                let p = (x - grid.origin) / grid.dx;
-                let mut end = sides.clamp(p + drift.linear(p) / grid.dx);
-                if let Some(Trapped { cell, room, way_out }) = trapped.get(&grid.cell_around(p))
-                    && n - starts[*cell] as usize >= *room
-                {
-                    let place = |cell: usize| DVec3::from(grid.cell_at(cell).map(|i| i as f64));
-                    let there = grid.origin + grid.dx * (p - place(*cell) + place(*way_out));
-                    // On the straight way, so that it does not pass through anything.
-                    return Moved { position: keep_out(Way::AtEnd, x, there), velocity };
-                }
-                let solids = boundary.distance.as_ref().map(|solids| solids.data[grid.cell_around(end)]);
-                if solids.is_some_and(|distance| distance < end.distance(p) + 1.0) {
-                    let kept = keep_out(Way::AtEnd, x, grid.origin + grid.dx * end);
-                    end = sides.clamp((kept - grid.origin) / grid.dx);
-                }
-                Moved { position: if sides.holds(end) { grid.origin + grid.dx * end } else { x }, velocity }
-            };
-            std::mem::swap(&mut self.unsorted, &mut next.particles);
-            let Particles { position, velocity, .. } = &self.unsorted;
-            let particles = (position, velocity).into_par_iter().enumerate().with_min_len(CHUNK);
-            particles.map(apart).collect_into_vec(&mut self.moved);
-            let (moved, capacity) = ((&self.unsorted, &self.moved[..]), MOST_CROWDED * per_cell);
-            next.bank += self.sorter.sort(grid, moved, &[], capacity, self.has_affine(), &mut next.particles);
-            self.find_surface(grid, boundary, next);
-        }
-        Ok(())
-    }
-
     /// Density of the particles, signed distance of the surface.
     fn find_surface(&mut self, grid: &Grid, boundary: &Boundary, state: &mut WaterState) {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
@@ -469,55 +409,6 @@ impl Water {
     pub fn source_speed(&self) -> f64 {
         self.seeding.speed()
     }
-}
-
-/// A cell in which solids have left next to no room for the particles in it.
-struct Trapped {
-    cell: usize,
-    /// How many may stay.
-    room: usize,
-    /// Where the others go: the nearest cell with room.
-    way_out: usize,
-}
-
-/// Cells with less room than this trap particles, if there are more than this many times as many as fit; and how far away, in cells, there may be room for them.
-const TIGHT: f64 = 0.25;
-const PACKED: f64 = 2.0;
-const FARTHEST: usize = 16;
-
-/// All of them, where a full cell has `per_cell` particles and `starts` tells the first in every cell.
-fn trapped(grid: &Grid, boundary: &Boundary, (starts, per_cell): (&[u32], usize)) -> BTreeMap<usize, Trapped> {
-    let open = &boundary.volume.data;
-    let find = |cell: usize| {
-        let room = (PACKED * open[cell] * per_cell as f64).ceil() as usize;
-        if open[cell] >= TIGHT || (starts[cell + 1] - starts[cell]) as usize <= room {
-            return None;
-        }
-        way_out(grid, open, cell).map(|way_out| (cell, Trapped { cell, room, way_out }))
-    };
-    (0..grid.cells()).into_par_iter().with_min_len(CHUNK).filter_map(find).collect::<Vec<_>>().into_iter().collect()
-}
-
-/// The nearest cell that is at least half open, from one to the next through cells that are not closed altogether.
-fn way_out(grid: &Grid, open: &[f64], from: usize) -> Option<usize> {
-    let (mut ring, mut seen) = (vec![from], BTreeSet::from([from]));
-    for _ in 0..FARTHEST {
-        let mut next = Vec::new();
-        for cell in ring {
-            let at = grid.cell_at(cell);
-            for axis in Axis::ALL {
-                let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
-                let below = (at[a] > 0).then(|| cell - stride);
-                let above = (at[a] + 1 < grid.dims[a]).then_some(cell + stride);
-                next.extend(below.into_iter().chain(above).filter(|&other| open[other] > 0.0 && seen.insert(other)));
-            }
-        }
-        if let Some(&found) = next.iter().find(|&&cell| open[cell] >= 0.5) {
-            return Some(found);
-        }
-        ring = next;
-    }
-    None
 }
 
 /// How far the flow, of velocity `k1` at the start, takes a point of index space in `h` = Δt/dx.
