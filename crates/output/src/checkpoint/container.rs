@@ -186,7 +186,7 @@ pub fn read(bytes: &[u8], expected: &Identity) -> Result<Checkpoint, CheckpointE
         return Err(CheckpointError::OtherThreadPolicy { found: identity.thread_policy, expected });
     }
 
-    // The sections, against the header.
+    // The sections, against the header; of several that are damaged, the first is named.
     let mut rest = &bytes[content_at..content_end];
     let mut parts = Vec::with_capacity(header.sections.len());
     for entry in header.sections {
@@ -200,14 +200,12 @@ pub fn read(bytes: &[u8], expected: &Identity) -> Result<Checkpoint, CheckpointE
     if !rest.is_empty() {
         return Err(CheckpointError::Header);
     }
-    let checked: Result<Vec<_>, _> = parts
-        .into_par_iter()
-        .map(|(entry, part)| match blake3::hash(part).as_bytes() == &entry.hash {
-            true => Ok((entry.name, part.to_vec())),
-            false => Err(CheckpointError::Section { name: entry.name }),
-        })
-        .collect();
-    Ok(Checkpoint { identity, step: header.step, sections: checked? })
+    let hashes: Vec<_> = parts.par_iter().map(|(_, part)| blake3::hash(part)).collect();
+    if let Some(damaged) = parts.iter().zip(&hashes).position(|((entry, _), hash)| hash.as_bytes() != &entry.hash) {
+        return Err(CheckpointError::Section { name: parts.swap_remove(damaged).0.name });
+    }
+    let sections = parts.into_par_iter().map(|(entry, part)| (entry.name, part.to_vec())).collect();
+    Ok(Checkpoint { identity, step: header.step, sections })
 }
 
 #[cfg(test)]
