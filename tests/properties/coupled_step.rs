@@ -2,14 +2,16 @@
 
 use crate::support::{random, still_air};
 use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::RigidCoupling;
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::monolithic::{Answers, CoupleParams, FluidSide, Scheme, System, couple};
+use bathtub_engine::coupling::rigid::RigidSide;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::fluid::projection::Projection;
-use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
 use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids};
-use bathtub_engine::solve::{PressureSolver, SolveInfo, SolveParams};
+use bathtub_engine::solve::{PressureSolver, SolidTerms, SolveInfo, SolveParams, Supports};
 use glam::{DQuat, DVec3};
 
 const RHO: f64 = 1000.0;
@@ -72,25 +74,21 @@ impl Tank {
             body("box", Shape::Box { size: DVec3::new(0.43, 0.31, 0.35) }, 5.0, DVec3::new(0.68, 0.93, 0.55)),
         ];
         let (rigids, state) = params.rigids().unwrap();
-        let place = |body: usize| Place {
-            pose: rigids.pose(&state, body),
-            velocity: rigids.velocity(&state, body),
-            is_there: true,
-        };
-        let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
+        let outlines: Vec<_> = params.bodies.iter().map(|body| body.outline()).collect();
+        let immersed = Immersed::new(&outlines, |id| rigids.skin(&state, id.0 as usize), &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, walls);
         Self { grid, rigids, state, immersed, boundary }
     }
 
     /// Visit the faces that fluid moves on: axis, index, mass in units of ρ dx³.
-    fn masses(&self, coupling: &RigidCoupling) -> Vec<(Axis, usize, f64)> {
+    fn masses(&self, terms: &SolidTerms) -> Vec<(Axis, usize, f64)> {
         let mut masses = Vec::new();
         for axis in Axis::ALL {
             let a = axis.index();
             let faces = self.boundary.free.axes[a].iter().zip(&self.boundary.open.axes[a]).enumerate();
             masses.extend(faces.filter(|(_, (free, _))| **free).map(|(index, (_, &open))| (axis, index, open)));
         }
-        masses.extend(coupling.terms().constrained.iter().map(|face| (face.axis, face.index, face.mass)));
+        masses.extend(terms.constrained.iter().map(|face| (face.axis, face.index, face.mass)));
         masses
     }
 
@@ -132,28 +130,42 @@ impl Tank {
             let mut push = || DVec3::new(next(), next(), next());
             self.rigids.apply_impulse(&mut state, body, mass * push(), 0.1 * mass * push());
         }
-        let arriving = (Medium::weightless(RHO), &u);
-        let coupling = RigidCoupling::new(&grid, arriving, &self.boundary, &self.immersed, (&self.rigids, &state));
-        let masses = self.masses(&coupling);
-        let before = self.totals(&masses, &u, &state);
+        let arrived = state.clone();
+        let surfaces = [SurfaceId(0), SurfaceId(1)];
+        let mut supports = Supports::default();
+        let mut bodies = RigidSide::new(&self.rigids, &mut state, &surfaces, &mut supports);
+        let medium = Medium::weightless(RHO);
+        let (boundary, immersed) = (&self.boundary, &self.immersed);
+        let scene = Scene { grid: &grid, medium, boundary, immersed, arriving: &u };
+        let system = System::new(&scene, bodies.freedoms());
+        let masses = self.masses(&system.terms());
+        let before = self.totals(&masses, &u, &arrived);
 
         let mut projection = Projection::new(&grid, solver);
         projection.set_boundary(&grid, &self.boundary);
-        projection.set_bodies(coupling.terms());
-        self.boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
-        self.boundary.impose(&mut u);
-        let pushed = coupling.pushed(|body| coupling.shared(body, self.rigids.velocity(&state, body)));
         let mut rhs = CellField::new(&grid, 0.0);
-        bathtub_engine::grid::operators::divergence(&u, &self.boundary.open, &mut rhs);
-        pushed.iter().for_each(|&(cell, volume)| rhs.data[cell] -= volume);
+        let mut rested = u.clone();
+        let mut boundary = self.boundary.clone();
+        boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
+        boundary.impose(&mut rested);
+        bathtub_engine::grid::operators::divergence(&rested, &boundary.open, &mut rhs);
+        system.pushed_volume().iter().for_each(|&(cell, volume)| rhs.data[cell] -= volume);
         let mut p = CellField::new(&grid, 0.0);
-        let info = projection.project(&self.boundary, None, &pushed, params, &mut u, &mut p).unwrap().info;
-        for push in coupling.pushes(&p, (&self.rigids, &state)) {
-            self.rigids.apply_impulse(&mut state, push.body, push.impulse, push.torque_impulse);
-        }
-        let pushed = coupling.pushed(|body| self.rigids.velocity(&state, body));
-        let left = projection.residual_flux(&self.boundary, &pushed, &u);
-        self.boundary.set_body_velocity(&grid, |body, at| self.rigids.velocity(&state, body as usize).at(at));
+        let fluid = FluidSide {
+            grid: &grid,
+            dt: 1.0,
+            medium,
+            immersed: &self.immersed,
+            boundary: &mut self.boundary,
+            projection: &mut projection,
+            velocity: &mut u,
+            pressure: &mut p,
+            sources: &[],
+        };
+        let couple_params = CoupleParams { solve: *params, strict: false, scheme: Scheme::Monolithic };
+        let outcome = couple(fluid, &mut [&mut bodies], &couple_params).unwrap();
+        let (info, left) = (outcome.projected.info, outcome.residual_flux);
+        self.boundary.set_body_velocity(&grid, |body, at| self.rigids.velocity(&state, body.0 as usize).at(at));
         self.boundary.impose(&mut u);
 
         let mut done = Done {

@@ -4,12 +4,14 @@
 //! With p = −ρ g y at cell centres, Σ over the vertices of the impulses is ρ g times the discrete volume dx Σ (1 − open) dx² over
 //! horizontal faces, if both come from the same polygons. \[ZB17\] take the open parts from the distance at nodes instead.
 
-use crate::support::elastic::{ball, elastic, material};
-use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::elastic::ElasticCoupling;
-use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
-use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TriMesh};
-use bathtub_engine::grid::cut_cells::{CutCells, cut, open_from_distance};
+use crate::support::elastic::{ball, elastic as soft, material};
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::monolithic::System;
+use bathtub_engine::coupling::{Medium, elastic};
+use bathtub_engine::fluid::boundary::Wall;
+use bathtub_engine::geometry::{Pose, Shape, SignedDistance, SurfaceId, TriMesh};
+use bathtub_engine::grid::cut_cells::open_from_distance;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::ElasticBody;
 use glam::DVec3;
@@ -18,11 +20,12 @@ use std::sync::Arc;
 /// A ball of radius `r` cells of size 1, squashed along y.
 fn squashed(r: f64, n: usize) -> ElasticBody {
     let centre = DVec3::splat(0.5 * n as f64);
-    let soft = elastic("soft", ball(r, centre, 0.4 * r), material(1e5, 0.3, 1000.0));
+    let soft = soft("soft", ball(r, centre, 0.4 * r), material(1e5, 0.3, 1000.0));
     let mut body = soft.body([false; 3]).unwrap();
     let mut state = body.state();
     state.positions.iter_mut().for_each(|x| *x = centre + (*x - centre) * DVec3::new(1.05, 0.9, 1.02));
     body.restore(&state).unwrap();
+    body.prepare(1.0).unwrap();
     body
 }
 
@@ -42,19 +45,16 @@ fn still_water_lifts_a_squashed_ball_by_what_it_displaces() {
         let n = 2 * r + 6;
         let grid = Grid::new([n; 3], 1.0, DVec3::ZERO);
         let body = squashed(r as f64, n);
-        let surface = cut(&grid, body.surface());
-        let mut cells = CutCells::new(&grid);
-        cells.add(&surface, |_| DVec3::ZERO);
+        let immersed = Immersed::new(&[body.outline("soft")], |_| body.skin(), &grid, 1.0, false);
+        let boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
         let taken = |open: &FaceField| open.axes[Axis::Y.index()].iter().map(|open| 1.0 - open).sum::<f64>();
-        let displaced = taken(&cells.open);
-        let solids = Solids { cells, distance: CellField::new(&grid, 8.0), constrained: Vec::new() };
-        let boundary = Boundary::new(&grid, [[Wall::Closed; 2]; 3], Some(solids), |_| (DVec3::ZERO, Some(0)));
-        let nothing = |_: DVec3| None;
-        let coupling =
-            ElasticCoupling::new(&grid, Medium::weightless(1.0), &boundary, (&body, 0), (&surface.polygons, nothing));
+        let displaced = taken(&boundary.open);
+        let (medium, still) = (Medium::weightless(1.0), FaceField::new(&grid, 0.0));
+        let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+        let coupled = System::new(&scene, vec![elastic::freedoms(&body, SurfaceId(0), 1.0)]);
         let mut p = CellField::new(&grid, 0.0);
         (0..grid.cells()).for_each(|cell| p.data[cell] = -grid.cell_centre(grid.cell_at(cell)).y);
-        let impulses = coupling.impulses(&body, &p);
+        let impulses = coupled.pushes(&p).swap_remove(0).impulse;
         let lift: DVec3 = impulses.chunks_exact(3).map(DVec3::from_slice).sum();
 
         let distance = SignedDistance::new(&Shape::Mesh(Arc::new(skin(&body)))).at_nodes(&Pose::IDENTITY, &grid, 2.0);

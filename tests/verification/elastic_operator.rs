@@ -1,20 +1,21 @@
 //! Rows A2, A3 and J7 for elastic bodies: Σ = L + C Cᵀ + ρ dx³ B A⁻¹ Bᵀ is symmetric and positive, it is what remains of
 //! \[ZB17, eq. 19\] without v, and every solver finds the same pressure, with rigid bodies in the same system as well.
 
-use crate::support::elastic::{ball, elastic, material};
+use crate::support::elastic::{ball, elastic as soft_body, material};
 use crate::support::{random, still_air};
-use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::elastic::ElasticCoupling;
-use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::RigidCoupling;
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::monolithic::{Answers, System};
+use bathtub_engine::coupling::rigid::RigidSide;
+use bathtub_engine::coupling::{Medium, elastic};
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
-use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::ElasticBody;
 use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
 use bathtub_engine::solve::{
     Bodies, Cholesky, Coupled, Laplacian, Operator, PressureSolve, PressureSolver, Push, SolidTerms, SolveParams,
-    Yielding,
+    Supports, Yielding,
 };
 use glam::{DQuat, DVec3};
 
@@ -35,7 +36,7 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
     let mut params = still_air(dims, DX);
     params.walls[Axis::Y.index()][1] = Wall::Open;
     params.elastic =
-        vec![elastic("soft", ball(radius, centre, 0.5 * radius), material(youngs_modulus, 0.3, 0.5 * RHO))];
+        vec![soft_body("soft", ball(radius, centre, 0.5 * radius), material(youngs_modulus, 0.3, 0.5 * RHO))];
     let places = [DVec3::new(0.85, 0.83, 0.87), DVec3::new(0.33, 0.93, 0.71)];
     let bodies = rigid.iter().zip(places).map(|(&interface, position)| RigidBody {
         name: format!("{interface:?}"),
@@ -49,24 +50,25 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
         restitution: 0.0,
     });
     params.bodies = bodies.collect();
-    let (rigids, state) = params.rigids().unwrap();
-    let place = |n: usize| Place { pose: rigids.pose(&state, n), velocity: rigids.velocity(&state, n), is_there: true };
+    let (rigids, mut state) = params.rigids().unwrap();
     let mut body = params.elastic[0].body([false; 3]).unwrap();
     body.predict(DT, DVec3::ZERO, &[]).unwrap();
-    let elastics = [("soft".to_owned(), body)];
     let grid = params.grid;
-    let immersed = Immersed::new((&[], &params.bodies), place, &elastics, &grid, DT, false);
+    let outlines: Vec<_> = params.bodies.iter().map(|body| body.outline()).chain([body.outline("soft")]).collect();
+    let soft = SurfaceId(rigids.len() as u32);
+    let skin = |id: SurfaceId| if id == soft { body.skin() } else { rigids.skin(&state, id.0 as usize) };
+    let immersed = Immersed::new(&outlines, skin, &grid, DT, false);
     let boundary = immersed.boundary(&grid, params.walls);
     let still = FaceField::new(&grid, 0.0);
     let medium = Medium::weightless(RHO);
-    let rigid = RigidCoupling::new(&grid, (medium, &still), &boundary, &immersed, (&rigids, &state));
-    let [(_, body)] = elastics;
-    let nearest = |at: DVec3| immersed.nearest_on(0, at);
-    let named = (&body, immersed.elastic_name(0));
-    let soft = ElasticCoupling::new(&grid, medium, &boundary, named, (&immersed.elastic_polygons(0), nearest));
+    let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+    let surfaces: Vec<SurfaceId> = (0..soft.0).map(SurfaceId).collect();
+    let mut supports = Supports::default();
+    let mut freedoms = RigidSide::new(&rigids, &mut state, &surfaces, &mut supports).freedoms();
+    freedoms.push(elastic::freedoms(&body, soft, DT));
+    let solids = System::new(&scene, freedoms).terms();
     let (faces, extra) = coefficients(&grid, &boundary);
     let laplacian = Laplacian::new(&faces, &extra).unwrap();
-    let solids = SolidTerms { yielding: vec![soft.terms(&body, DT)], ..rigid.terms() };
     Tank { faces, extra, laplacian, solids, body }
 }
 
@@ -88,8 +90,8 @@ impl Tank {
     fn yielding(&self) -> Yielding {
         let yielding = self.solids.yielding[0].clone();
         let rows = yielding.push.rows().filter(|(cell, _)| self.laplacian.is_unknown(*cell));
-        let entries = rows.flat_map(|(cell, row)| row.iter().map(move |&(v, weight)| ((cell as u32, v), weight)));
-        Yielding { push: Push::new(entries.collect()), ..yielding }
+        let entries = rows.flat_map(|(cell, row)| row.iter().map(move |&(v, weight)| (cell as u32, v, weight)));
+        Yielding { push: Push::from_entries(entries.collect()), ..yielding }
     }
 
     /// f(Σ) with Σ as a function x ↦ Σ x.

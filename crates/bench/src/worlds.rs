@@ -9,7 +9,7 @@ use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, FaceField, Grid};
 use bathtub_engine::solid::{Motion, Obstacle};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{Answering, PressureParams, TimeParams, World, WorldParams};
+use bathtub_engine::world::{PressureParams, Scheme, TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};
 
 /// A closed box of still air without gravity, solved to 1e-10.
@@ -36,7 +36,7 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
         elastic: Vec::new(),
         pressure: PressureParams {
             solver: PressureSolver::Multigrid,
-            answering: Answering::Strong,
+            scheme: Scheme::Monolithic,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },
             strict: true,
             allow_incompatible: false,

@@ -1,6 +1,7 @@
 //! What one step did: a line of `stats.jsonl`.
 
 use crate::coupling::immersed::BodyImpulse;
+use crate::coupling::monolithic::Outcome;
 use crate::fluid::boundary::{BodyFace, Boundary};
 use crate::fluid::smoke::{SmokeParams, SmokeState};
 use crate::fluid::water::{Bubble, WaterParams, WaterState};
@@ -197,7 +198,8 @@ pub(crate) fn build(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidE
     let grid = &params.grid;
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
-    let Coupled { projected, residual_flux, bubble_flux, bodies, momentum_error, ms } = coupled;
+    let Coupled { outcome, bodies, momentum_error, ms } = coupled;
+    let Outcome { projected, residual_flux, bubble_flux, .. } = outcome;
     let (fluid, rho) = (fluid_totals(world, dt), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {
         volume: region.cells as f64 * grid.dx.powi(3),

@@ -18,7 +18,7 @@ use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{Answering, PressureParams, TimeParams, WorldParams};
+use bathtub_engine::world::{PressureParams, Scheme, TimeParams, WorldParams};
 use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -245,10 +245,10 @@ fn pressure(file: &SceneFile) -> PressureParams {
             SolverName::Zb17Spd => PressureSolver::Zb17Spd,
             SolverName::Zb17Indefinite => PressureSolver::Zb17Indefinite,
         },
-        answering: match pressure.solver {
-            SolverName::DampingOnly => Answering::DampingOnly,
-            SolverName::Weak => Answering::Weak,
-            _ => Answering::Strong,
+        scheme: match pressure.solver {
+            SolverName::DampingOnly => Scheme::DampingOnly,
+            SolverName::Weak => Scheme::Weak,
+            _ => Scheme::Monolithic,
         },
         params: SolveParams {
             tolerance: pressure.tolerance,

@@ -5,14 +5,17 @@
 //! start from zero and end when the residual is 10⁻⁶ of the right-hand side.
 
 use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::immersed::{Immersed, Place};
-use bathtub_engine::coupling::rigid::RigidCoupling;
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::monolithic::{self, Answers};
+use bathtub_engine::coupling::rigid::RigidSide;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
-use bathtub_engine::geometry::{Pose, Shape};
+use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
 use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
-use bathtub_engine::solve::{Bodies, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams};
-
+use bathtub_engine::solve::{
+    Bodies, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams, Supports,
+};
 use glam::{DQuat, DVec3};
 use std::time::Instant;
 
@@ -114,21 +117,20 @@ impl System {
             let mass = rigids.properties(body).mass;
             rigids.apply_impulse(&mut state, body, DVec3::Y * mass, DVec3::ZERO);
         }
-        let place = |body: usize| Place {
-            pose: rigids.pose(&state, body),
-            velocity: rigids.velocity(&state, body),
-            is_there: true,
-        };
-        let immersed = Immersed::new((&[], &params.bodies), place, &[], &grid, 1.0, false);
+        let outlines: Vec<_> = params.bodies.iter().map(|body| body.outline()).collect();
+        let immersed = Immersed::new(&outlines, |id| rigids.skin(&state, id.0 as usize), &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, params.walls);
-        let velocity = FaceField::new(&grid, 0.0);
-        let arriving = (Medium::weightless(1.0), &velocity);
-        let coupling = RigidCoupling::new(&grid, arriving, &boundary, &immersed, (&rigids, &state));
-        let pushed = coupling.pushed(|body| coupling.shared(body, rigids.velocity(&state, body)));
+        let arriving = FaceField::new(&grid, 0.0);
+        let surfaces: Vec<SurfaceId> = (0..rigids.len() as u32).map(SurfaceId).collect();
+        let mut supports = Supports::default();
+        let mut boxes = RigidSide::new(&rigids, &mut state, &surfaces, &mut supports);
+        let medium = Medium::weightless(1.0);
+        let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &arriving };
+        let coupled = monolithic::System::new(&scene, boxes.freedoms());
         let mut rhs = CellField::new(&grid, 0.0);
-        pushed.iter().for_each(|&(cell, volume)| rhs.data[cell] += volume);
+        coupled.pushed_volume().iter().for_each(|&(cell, volume)| rhs.data[cell] += volume);
         let (faces, extra) = coefficients(&grid, &boundary);
-        Self { faces, extra, terms: coupling.terms(), rhs: rhs.data }
+        Self { faces, extra, terms: coupled.terms(), rhs: rhs.data }
     }
 
     /// The same grid, walls and right-hand side without bodies.

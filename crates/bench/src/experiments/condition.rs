@@ -57,7 +57,7 @@ impl Matrices {
         let step = body.step.clone();
         // ρ Δt Z₂ = A − σ (1 + Δt τm) M.
         let mut matrix = step.system.clone();
-        for (vertex, mass) in step.masses.iter().enumerate() {
+        for (vertex, mass) in step.damped.iter().enumerate() {
             let own = matrix.position(vertex, vertex).expect("a diagonal in every row");
             matrix.blocks[own] -= DMat3::from_diagonal(DVec3::splat(params.sigma * mass));
         }
@@ -90,7 +90,7 @@ impl Matrices {
         self.second.factor().solve_in_place(&mut weighed);
         weighed.iter_mut().for_each(|w| *w *= divisor / alpha);
         self.add_q(&weighed, 1.0, x);
-        let z1 = |f: usize| self.params.sigma * self.step.masses[f / 3] / divisor;
+        let z1 = |f: usize| self.params.sigma * self.step.damped[f / 3] / divisor;
         let h = weighed.iter().enumerate().map(|(f, w)| z1(f) * w).collect();
         self.eliminate(x, h)?;
         let pressures = self.pressures();

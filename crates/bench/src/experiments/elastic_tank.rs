@@ -4,13 +4,14 @@
 //! falling, and the projection has to stop both.
 
 use super::box_lift::System;
-use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::elastic::ElasticCoupling;
-use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
-use bathtub_engine::geometry::{Band, Shape, TetMesh};
-use bathtub_engine::grid::cut_cells::{CutCells, cut};
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::{Medium, elastic, monolithic};
+use bathtub_engine::fluid::boundary::{Boundary, Wall};
+use bathtub_engine::geometry::{Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
+use bathtub_engine::solid::Freedoms;
 use bathtub_engine::solid::elastic::{ElasticBody, ElasticError, Material};
 use bathtub_engine::solve::SolidTerms;
 use glam::DVec3;
@@ -28,6 +29,9 @@ const CENTRE: DVec3 = DVec3::new(0.503, 0.397, 0.511);
 /// Longest edges of its tetrahedra, m.
 const EDGE: f64 = 0.0515;
 const GRAVITY: DVec3 = DVec3::new(0.0, -9.81, 0.0);
+
+/// The ball's surface.
+const BALL: SurfaceId = SurfaceId(0);
 
 /// A ball in a tank.
 pub struct ElasticTank {
@@ -57,36 +61,27 @@ impl ElasticTank {
         self.body.predict(DT, GRAVITY, &[]).map(|_| ())
     }
 
-    /// B of the ball, and the system without what the ball adds to the operator; its step is predicted.
-    pub fn coupled(&self) -> (ElasticCoupling, System) {
-        let (grid, body) = (&self.grid, &self.body);
-        let surface = cut(grid, body.surface());
-        let mut cells = CutCells::new(grid);
-        cells.add(&surface, |_| DVec3::ZERO);
-        let boundary = self.boundary(Some(cells));
-        let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
-        let nearest = |at: DVec3| band.nearest(at);
-        let coupling =
-            ElasticCoupling::new(grid, Medium::weightless(RHO), &boundary, (body, 0), (&surface.polygons, nearest));
-        let mut system = self.system(&boundary);
-        coupling.pushed(body).into_iter().for_each(|(cell, volume)| system.rhs[cell] += volume);
-        (coupling, system)
+    /// What the ball owes the fluid over its predicted step.
+    pub fn freedoms(&self) -> Freedoms {
+        elastic::freedoms(&self.body, BALL, DT)
     }
 
-    /// What the ball adds to the operator.
-    pub fn terms(&self, coupling: &ElasticCoupling) -> SolidTerms {
-        SolidTerms { yielding: vec![coupling.terms(&self.body, DT)], ..SolidTerms::default() }
+    /// The ball in the coupled system, and the system without what it adds to the operator.
+    pub fn coupled(&self, freedoms: Freedoms) -> (monolithic::System, System) {
+        let (grid, body) = (&self.grid, &self.body);
+        let immersed = Immersed::new(&[body.outline("ball")], |_| body.skin(), grid, DT, false);
+        let boundary = immersed.boundary(grid, [[Wall::Closed; 2]; 3]);
+        let (medium, still) = (Medium::weightless(RHO), FaceField::new(grid, 0.0));
+        let scene = Scene { grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+        let coupled = monolithic::System::new(&scene, vec![freedoms]);
+        let mut system = self.system(&boundary);
+        coupled.pushed_volume().into_iter().for_each(|(cell, volume)| system.rhs[cell] += volume);
+        (coupled, system)
     }
 
     /// The same water without the ball.
     pub fn plain(&self) -> System {
-        self.system(&self.boundary(None))
-    }
-
-    fn boundary(&self, cells: Option<CutCells>) -> Boundary {
-        let distance = CellField::new(&self.grid, 8.0);
-        let solids = cells.map(|cells| Solids { cells, distance, constrained: Vec::new() });
-        Boundary::new(&self.grid, [[Wall::Closed; 2]; 3], solids, |_| (DVec3::ZERO, Some(0)))
+        self.system(&Boundary::new(&self.grid, [[Wall::Closed; 2]; 3], None, |_| (DVec3::ZERO, None)))
     }
 
     fn system(&self, boundary: &Boundary) -> System {

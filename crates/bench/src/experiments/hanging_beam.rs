@@ -5,14 +5,14 @@
 //! with the forces of another step of the same length: what transport would change of the right-hand side is left out.
 
 use crate::worlds::{still_air, water};
-use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::elastic::ElasticCoupling;
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::{Medium, elastic, monolithic};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Boundary;
 use bathtub_engine::fluid::projection::{Projection, subtract_pressure};
 use bathtub_engine::fluid::water::{Liquid, Region};
-use bathtub_engine::geometry::{Band, Pose, Shape, TetMesh};
-use bathtub_engine::grid::cut_cells::cut;
+use bathtub_engine::geometry::{Pose, Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::Motion;
@@ -71,7 +71,7 @@ pub struct System {
     /// u*, m/s.
     velocity: FaceField,
     body: ElasticBody,
-    coupling: ElasticCoupling,
+    coupled: monolithic::System,
     faces: FaceField,
     ties: CellField,
     /// What the beam adds.
@@ -81,6 +81,9 @@ pub struct System {
     /// What only the solver of choice needs, s: the factor of the beam, and what the beam is to the preconditioner.
     own: f64,
 }
+
+/// The beam's surface: the world has no other.
+const SURFACE: SurfaceId = SurfaceId(0);
 
 /// What a solver did.
 pub struct Solved {
@@ -119,13 +122,20 @@ impl System {
         body.set_pins(&pins).and_then(|()| body.predict(dt, gravity, &[])).expect("the world has moved it");
         let mut own = started.elapsed().as_secs_f64();
 
-        let surface = cut(&grid, body.surface());
-        let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
-        let nearest = |at: DVec3| band.nearest(at);
-        let coupling =
-            ElasticCoupling::new(&grid, Medium::weightless(rho), &boundary, (&body, 0), (&surface.polygons, nearest));
         let started = Instant::now();
-        let terms = SolidTerms { yielding: vec![coupling.terms(&body, dt)], ..SolidTerms::default() };
+        let freedoms = elastic::freedoms(&body, SURFACE, dt);
+        own += started.elapsed().as_secs_f64();
+        let immersed = Immersed::new(&[body.outline("beam")], |_| body.skin(), &grid, dt, false);
+        let scene = Scene {
+            grid: &grid,
+            medium: Medium::weightless(rho),
+            boundary: &boundary,
+            immersed: &immersed,
+            arriving: &state.velocity,
+        };
+        let coupled = monolithic::System::new(&scene, vec![freedoms]);
+        let started = Instant::now();
+        let terms = coupled.terms();
         own += started.elapsed().as_secs_f64();
 
         let mut velocity = state.velocity.clone();
@@ -138,7 +148,7 @@ impl System {
         let (faces, ties) = projection.coefficients();
         let (faces, ties) = (faces.clone(), ties.clone());
         let rhs = Vec::new();
-        let mut system = Self { grid, boundary, distance, velocity, body, coupling, faces, ties, terms, rhs, own };
+        let mut system = Self { grid, boundary, distance, velocity, body, coupled, faces, ties, terms, rhs, own };
         let solid: Vec<f64> = system.body.velocities().iter().flat_map(|v| v.to_array()).collect();
         system.rhs = system.excess(&system.velocity, &solid);
         system
@@ -187,7 +197,7 @@ impl System {
         p.data.copy_from_slice(pressure);
         let mut fluid = self.velocity.clone();
         subtract_pressure(&self.boundary, Some(&self.distance), &p, &mut fluid);
-        let mut solid = self.coupling.impulses(&self.body, &p);
+        let mut solid = self.coupled.pushes(&p).swap_remove(0).impulse;
         self.body.respond(&mut solid);
         let before = self.body.velocities().iter().flat_map(|v| v.to_array());
         solid.iter_mut().zip(before).for_each(|(v, before)| *v += before);

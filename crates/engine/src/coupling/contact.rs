@@ -18,6 +18,7 @@
 use super::folds::folds;
 use super::immersed::{Immersed, Near};
 use crate::fluid::boundary::Wall;
+use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::{RigidState, Rigids};
@@ -71,6 +72,8 @@ pub struct Solids<'a> {
     pub rigids: &'a Rigids,
     /// How these move.
     pub state: &'a mut RigidState,
+    /// The surfaces of the elastic and of the rigid ones, in their order.
+    pub surfaces: [&'a [SurfaceId]; 2],
     /// Which elastic ones the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
     /// of the last step would spin a light body.
     pub pressed: Vec<bool>,
@@ -159,6 +162,7 @@ fn gauss_seidel(matrix: &[f64], rows: &[Row], friction: impl Fn(usize) -> f64) -
 fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> (Vec<Touch>, Vec<Touch>) {
     let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
+    let [elastic_surfaces, _] = solids.surfaces;
     // In a flat scene bodies touch with their sides, never with their front and back, which all have in the same planes.
     let moving = DVec3::from(Axis::ALL.map(|axis| if grid.is_flat(axis) { 0.0 } else { 1.0 }));
     let amid = |at: DVec3| moving * at + (DVec3::ONE - moving) * 0.5 * (grid.origin + grid.upper());
@@ -195,8 +199,10 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
                     }
                 }
             }
-            for Near { side, distance, normal } in immersed.near(grid.dx, n, amid(at), around) {
-                add([own.clone(), side], normal, distance);
+            for Near { surface, distance, normal } in immersed.near(grid.dx, elastic_surfaces[n], amid(at), around) {
+                if let Some(side) = solids.side(immersed, surface, amid(at)) {
+                    add([own.clone(), side], normal, distance);
+                }
             }
         }
         for fold in folds(body, reach, film) {
@@ -204,18 +210,20 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
             add([own, Side::Elastic { body: n, corners: fold.corners }], fold.normal, fold.gap);
         }
         // Corners of rigid bodies against the triangles of this one.
-        for (rigid, corner) in immersed.rigid_corners(n, reach) {
+        for (surface, corner) in immersed.corners_near(elastic_surfaces[n], reach) {
             let corner = amid(corner);
-            let Some(nearest) = immersed.nearest_on(n, corner).filter(|nearest| nearest.distance < reach) else {
+            let Some(nearest) =
+                immersed.nearest_on(elastic_surfaces[n], corner).filter(|nearest| nearest.distance < reach)
+            else {
                 continue;
             };
             let triangle = body.surface().triangles[nearest.triangle as usize];
             let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
             let on_surface: DVec3 = corners.iter().map(|(v, w)| *w * body.positions()[*v as usize]).sum();
             let normal = (corner - on_surface).normalize_or_zero() * nearest.distance.signum();
-            if normal != DVec3::ZERO {
-                let sides = [Side::Rigid { body: rigid, at: corner }, Side::Elastic { body: n, corners }];
-                add(sides, normal, nearest.distance);
+            let rigid = solids.side(immersed, surface, corner).filter(|_| normal != DVec3::ZERO);
+            if let Some(rigid) = rigid {
+                add([rigid, Side::Elastic { body: n, corners }], normal, nearest.distance);
             }
         }
     }
@@ -223,6 +231,19 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
 }
 
 impl Solids<'_> {
+    /// Who is at a point near a surface; nobody, if it is of an elastic body that is not near after all.
+    fn side(&self, immersed: &Immersed, surface: SurfaceId, at: DVec3) -> Option<Side> {
+        let [elastic, rigid] = self.surfaces.map(|surfaces| surfaces.iter().position(|own| *own == surface));
+        if let Some(body) = elastic {
+            let nearest = immersed.nearest_on(surface, at)?;
+            let triangle = self.elastic[body].1.surface().triangles[nearest.triangle as usize];
+            let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
+            return Some(Side::Elastic { body, corners });
+        }
+        let given = || Side::Given { velocity: immersed.velocity_at(surface, at) };
+        Some(rigid.map_or_else(given, |body| Side::Rigid { body, at }))
+    }
+
     /// Let elastic bodies lean on what moves as it is told; `touches` come with their rows, if they have any, and the impulse of the first. Bodies
     /// that are pressed have friction there, too.
     fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, &'a [Row], f64)>) {

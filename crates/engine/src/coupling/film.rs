@@ -1,4 +1,4 @@
-//! The surface of a rigid body as pressure finds it: in pieces, some of which no fluid meets.
+//! The surface of a solid as pressure finds it: in pieces, some of which no fluid meets.
 //!
 //! Where a body stands on the floor or leans on a wall its surface meets no fluid that the grid could resolve; the film of fluid
 //! that is there has the pressure of the cells around, and these stand in for it (`film`). Without them a light body would be
@@ -11,32 +11,31 @@
 //! lift = −ρ Δt Σ ( [A, (x − c) × A] g·(x − x_c) + [0, S g × A] )        polygons in cells x_c of fluid
 //! ```
 //!
-//! with S the mean of (y − x)(y − x)ᵀ over the polygon: pressure is higher where it is deeper, and so acts below the middle. So
+//! (of a rigid body; of any other with Nᵀ A and its slope in place of the brackets), S being the mean of (y − x)(y − x)ᵀ over the polygon: pressure is higher where it is deeper, and so acts below the middle. So
 //! that Archimedes holds for any body at any place, and a neutral one stays (row C5). The film beneath a body that stands has its
 //! pressure, too: what of ∮ n g·x dA = V g is not found on polygons is there.
 
 use super::Medium;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, Grid, unravel};
+use crate::solid::{Follow, Point};
 use glam::{DMat3, DVec3};
 use std::collections::BTreeMap;
 
-/// Six numbers: along the axes, and about them.
-pub(super) type Twist = [f64; 6];
-
-/// A part of a body's surface, and the cell that it pushes.
+/// A part of a surface, and the cell that it pushes.
 pub(super) struct Piece {
     pub cell: u32,
-    /// Its part of B.
-    pub push: Twist,
+    /// Its area, outwards, in faces of the grid.
+    pub area: DVec3,
     /// Its middle.
-    pub at: DVec3,
+    pub point: Point,
     /// Mean of (x − middle)(x − middle)ᵀ, m²; zero of a face of the grid.
     pub spread: DMat3,
 }
 
 /// All of them.
-pub(super) struct Surface {
+pub(super) struct Surface<'a> {
+    follow: &'a Follow,
     /// Those that fluid meets.
     met: Vec<Piece>,
     /// Of a surface that is wholly in the domain: what stands in for the rest, and the pieces inside of bodies that it is joined with.
@@ -46,11 +45,14 @@ pub(super) struct Surface {
 /// The part of a surface that meets no fluid the grid could resolve: the fluid there has the pressure of cells around.
 #[derive(Default)]
 struct Film {
-    /// Its part of B.
-    push: Twist,
+    /// Its part of B, three by three freedoms.
+    row: Row,
     /// Cells that stand in for it, and their parts of 1. None if nothing is missing.
     shares: Vec<(u32, f64)>,
 }
+
+/// A row of B by threes of freedoms.
+type Row = BTreeMap<usize, DVec3>;
 
 /// What is missing of a surface below this part of it is round-off.
 const ROUND_OFF: f64 = 1e-12;
@@ -80,10 +82,10 @@ fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     has_free_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
 }
 
-impl Surface {
-    /// A surface of which a part is beyond the domain.
-    pub fn open(pieces: Vec<Piece>) -> Self {
-        Self { met: pieces, rest: None }
+impl<'a> Surface<'a> {
+    /// A surface of which a part is beyond the domain, or that answers vertex by vertex.
+    pub fn open(follow: &'a Follow, pieces: Vec<Piece>) -> Self {
+        Self { follow, met: pieces, rest: None }
     }
 
     /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
@@ -92,28 +94,34 @@ impl Surface {
     pub fn closed(
         grid: &Grid,
         boundary: &Boundary,
+        follow: &'a Follow,
         (pieces, hidden): (Vec<Piece>, Vec<Piece>),
         is_inside: impl Fn(DVec3) -> bool,
     ) -> Self {
         let (met, dropped): (Vec<_>, Vec<_>) =
             pieces.into_iter().partition(|piece| is_passed(grid, boundary, piece.cell as usize));
-        let inside: Vec<Piece> = dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.at)).collect();
-        let mut missing = [0.0; 6];
-        met.iter().chain(&inside).for_each(|piece| add(&mut missing, -1.0, &piece.push));
-        let mut surface = Self { met, rest: None };
-        let film = film(grid, &surface.rows(), missing);
-        surface.rest = Some((film, inside));
-        surface
+        let inside: Vec<Piece> = dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
+        let (mut missing, mut area) = (Row::new(), DVec3::ZERO);
+        for piece in met.iter().chain(&inside) {
+            area -= piece.area;
+            follow.gather(&piece.point, -piece.area, |n, part| *missing.entry(n).or_default() += part);
+        }
+        let film = Film { row: missing, shares: shares(grid, &met, area) };
+        Self { follow, met, rest: Some((film, inside)) }
     }
 
-    /// B: what the surface pushes into each cell.
-    pub fn rows(&self) -> BTreeMap<u32, Twist> {
-        let mut rows = BTreeMap::<u32, Twist>::new();
-        self.met.iter().for_each(|piece| add(rows.entry(piece.cell).or_default(), 1.0, &piece.push));
-        if let Some((Film { push, shares }, _)) = &self.rest {
-            shares.iter().for_each(|(cell, share)| add(rows.entry(*cell).or_default(), *share, push));
+    /// B: what the surface pushes into cells, by threes of freedoms; to be added up.
+    pub fn entries(&self) -> Vec<(u32, u32, DVec3)> {
+        let mut entries = Vec::with_capacity(3 * self.met.len());
+        for Piece { cell, area, point, .. } in &self.met {
+            self.follow.gather(point, *area, |n, part| entries.push((*cell, n as u32, part)));
         }
-        rows
+        if let Some((Film { row, shares }, _)) = &self.rest {
+            for (cell, share) in shares {
+                entries.extend(row.iter().map(|(n, part)| (*cell, *n as u32, *share * *part)));
+            }
+        }
+        entries
     }
 
     /// Whether B has more than the surface that fluid meets.
@@ -123,68 +131,68 @@ impl Surface {
 
     /// The part of the surface that is in fluid.
     pub fn wet_share(&self, fluid: Medium) -> f64 {
-        let area = |piece: &Piece| DVec3::from_slice(&piece.push).length();
+        let area = |piece: &Piece| piece.area.length();
         let wet: f64 = self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)).map(area).sum();
         let all: f64 = self.met.iter().map(area).sum();
         if all > 0.0 { wet / all } else { 0.0 }
     }
 
-    /// What hydrostatic pressure does to the body beyond what B has of it, N s and N m s.
-    pub fn lift(&self, grid: &Grid, fluid: Medium, volume: f64) -> Twist {
+    /// What hydrostatic pressure does to the freedoms beyond what B has of it, into `lift`. `body` is the volume of the solid (m³) and its
+    /// centre, if it is rigid.
+    pub fn lift(&self, grid: &Grid, fluid: Medium, body: (f64, DVec3), lift: &mut [f64]) {
         // Pressure at a point, times Δt and the area of a face, N s.
-        let impulse = |at: DVec3| fluid.rho * grid.dx * grid.dx * fluid.gain.dot(at - grid.origin);
+        let weight = fluid.rho * grid.dx * grid.dx * fluid.gain;
+        let impulse = |at: DVec3| weight.dot(at - grid.origin);
         let at_middle = |cell: u32| impulse(grid.cell_centre(unravel(grid.dims, cell as usize)));
-        // What the pressure does to a piece about the centre beyond what its value in the middle does.
-        let within = |piece: &Piece| {
-            let aside = fluid.rho * grid.dx * grid.dx * (piece.spread * fluid.gain);
-            let moment = aside.cross(DVec3::from_slice(&piece.push));
-            [0.0, 0.0, 0.0, moment.x, moment.y, moment.z]
-        };
-        let mut lift = [0.0; 6];
-        for piece in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
-            add(&mut lift, at_middle(piece.cell) - impulse(piece.at), &piece.push);
-            add(&mut lift, -1.0, &within(piece));
+        for Piece { cell, area, point, spread } in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
+            let mut add = |n: usize, part: DVec3| add(lift, n, part);
+            self.follow.gather(point, (at_middle(*cell) - impulse(point.at)) * *area, &mut add);
+            self.follow.gather_slope(point, -*area, *spread * weight, &mut add);
         }
-        let Some((Film { push, shares }, inside)) = &self.rest else { return lift };
+        let Some((Film { row, shares }, inside)) = &self.rest else { return };
         // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: what moved when
         // they were laid on planes of the grid.
-        let mut missing = [0.0; 6];
-        missing[..3].copy_from_slice(&(fluid.rho * volume * fluid.gain).to_array());
-        for piece in self.met.iter().chain(inside) {
-            add(&mut missing, -impulse(piece.at), &piece.push);
-            add(&mut missing, -1.0, &within(piece));
+        let mut missing = Row::new();
+        let mut take = |n: usize, part: DVec3| *missing.entry(n).or_default() += part;
+        let middle = Point { at: body.1, ..Point::default() };
+        self.follow.gather(&middle, fluid.rho * body.0 * fluid.gain, &mut take);
+        for Piece { area, point, spread, .. } in self.met.iter().chain(inside) {
+            self.follow.gather(point, -impulse(point.at) * *area, &mut take);
+            self.follow.gather_slope(point, -*area, *spread * weight, &mut take);
         }
+        let mut give = |row: &Row, part: f64| row.iter().for_each(|(&n, value)| add(lift, n, part * *value));
         if shares.is_empty() {
-            add(&mut lift, -self.wet_share(fluid), &missing);
+            give(&missing, -self.wet_share(fluid));
         }
         for (cell, share) in shares.iter().filter(|(cell, _)| fluid.is_in(*cell as usize)) {
-            add(&mut lift, -share, &missing);
-            add(&mut lift, share * at_middle(*cell), push);
+            give(&missing, -share);
+            give(row, share * at_middle(*cell));
         }
-        lift
     }
 }
 
-/// What stands in for the part `missing` of a surface with these rows of B.
-fn film(grid: &Grid, rows: &BTreeMap<u32, Twist>, missing: Twist) -> Film {
-    let surface: f64 = rows.values().map(|row| DVec3::from_slice(row).length()).sum();
-    let size = DVec3::from_slice(&missing).length();
+/// Cells that stand in for the part of a surface that is `missing` beside the pieces that are `met`.
+fn shares(grid: &Grid, met: &[Piece], missing: DVec3) -> Vec<(u32, f64)> {
+    let mut areas = BTreeMap::<u32, DVec3>::new();
+    met.iter().for_each(|piece| *areas.entry(piece.cell).or_default() += piece.area);
+    let surface: f64 = areas.values().map(|area| area.length()).sum();
+    let size = missing.length();
     if size <= ROUND_OFF * surface {
-        return Film::default();
+        return Vec::new();
     }
-    let outwards = DVec3::from_slice(&missing).normalize_or_zero();
-    let facing = |row: &Twist| DVec3::from_slice(row).dot(outwards).max(0.0);
+    let outwards = missing.normalize_or_zero();
+    let facing = |area: &DVec3| area.dot(outwards).max(0.0);
     let height = |cell: u32| grid.cell_centre(unravel(grid.dims, cell as usize)).dot(outwards);
-    let top = rows.keys().map(|&cell| height(cell)).fold(f64::NEG_INFINITY, f64::max);
-    let has_facing = rows.values().map(facing).sum::<f64>() > size;
+    let top = areas.keys().map(|&cell| height(cell)).fold(f64::NEG_INFINITY, f64::max);
+    let has_facing = areas.values().map(facing).sum::<f64>() > size;
     let at_rim = |cell: u32| if height(cell) > top - grid.dx { 1.0 } else { 0.0 };
-    let share = |(&cell, row): (&u32, &Twist)| (cell, if has_facing { facing(row) } else { at_rim(cell) });
-    let shares: Vec<(u32, f64)> = rows.iter().map(share).filter(|(_, share)| *share > 0.0).collect();
+    let share = |(&cell, area): (&u32, &DVec3)| (cell, if has_facing { facing(area) } else { at_rim(cell) });
+    let shares: Vec<(u32, f64)> = areas.iter().map(share).filter(|(_, share)| *share > 0.0).collect();
     let all: f64 = shares.iter().map(|(_, share)| share).sum();
-    Film { push: missing, shares: shares.into_iter().map(|(cell, share)| (cell, share / all)).collect() }
+    shares.into_iter().map(|(cell, share)| (cell, share / all)).collect()
 }
 
-/// sum ← sum + part × of.
-pub(super) fn add(sum: &mut Twist, part: f64, of: &Twist) {
-    sum.iter_mut().zip(of).for_each(|(sum, of)| *sum += part * of);
+/// Add to the n-th three of some values.
+pub(super) fn add(values: &mut [f64], n: usize, part: DVec3) {
+    values[3 * n..][..3].iter_mut().zip(part.to_array()).for_each(|(value, part)| *value += part);
 }

@@ -6,7 +6,6 @@
 //! ([`Supports`], over the twists of all bodies, six numbers each), and nobody else answers them: fluid and contact agree on how
 //! these bodies move, without rebound and without friction.
 
-use super::rigid::Push;
 use crate::solid::rigid::{RigidState, Rigids, Touch};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
@@ -70,19 +69,9 @@ pub fn find(
     supports
 }
 
-/// Add what a part of the fluid's `pushes` does to the twists, and what bodies lean on does about it.
-pub fn push(
-    rigids: &Rigids,
-    state: &RigidState,
-    (pushes, part): (&[Push], f64),
-    supports: &mut Supports,
-    twists: &mut [f64],
-) {
-    let mut change = vec![0.0; twists.len()];
-    for push in pushes {
-        let [linear, angular] = [push.impulse, push.torque_impulse].map(|push| (part * push).to_array());
-        change[6 * push.body..][..6].copy_from_slice(&[linear, angular].concat());
-    }
+/// Add what impulses on all bodies (six numbers each) do to the twists, and what bodies lean on does about it.
+pub fn push(rigids: &Rigids, state: &RigidState, impulses: Vec<f64>, supports: &mut Supports, twists: &mut [f64]) {
+    let mut change = impulses;
     rigids.respond(state, &mut change);
     supports.answer(&mut change);
     add(&change, twists);

@@ -1,13 +1,17 @@
 //! Where fluids and solids meet; the only modules that know both.
 
 pub mod contact;
+mod dense;
 pub mod elastic;
 mod film;
 mod folds;
 pub mod immersed;
 pub mod incompatible;
+pub mod interface;
 pub mod leaning;
+pub mod monolithic;
 pub mod rigid;
+mod sparse;
 pub mod stop;
 mod vertices;
 

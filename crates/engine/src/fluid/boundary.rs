@@ -1,5 +1,6 @@
 //! What the fluid sees of everything solid around it: the sides of the domain, and cut faces.
 
+use crate::geometry::SurfaceId;
 use crate::grid::cut_cells::CutCells;
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, unravel};
 use glam::DVec3;
@@ -68,8 +69,8 @@ pub struct BodyFace {
     pub axis: Axis,
     /// Storage index in that axis' array.
     pub index: usize,
-    /// Number of the body.
-    pub body: u32,
+    /// That body.
+    pub body: SurfaceId,
     /// Whether the cell below and the one above are outside of all such bodies.
     pub is_wet: [bool; 2],
 }
@@ -115,17 +116,17 @@ pub struct GivenFace {
     /// Normal velocity, m/s.
     pub velocity: f64,
     /// The free body that all but closes the face or takes it along, if one does: the velocity is its.
-    pub body: Option<u32>,
+    pub body: Option<SurfaceId>,
 }
 
 impl Boundary {
     /// Combine the domain's sides with the solids, if any; `solid_velocity` (m/s) is asked for at points on them, and for the
-    /// number of the free body that the point is on, if any: its velocity is not known yet.
+    /// free body that the point is on, if any: its velocity is not known yet.
     pub fn new(
         grid: &Grid,
         walls: [[Wall; 2]; 3],
         solids: Option<Solids>,
-        solid_velocity: impl Fn(DVec3) -> (DVec3, Option<u32>) + Sync,
+        solid_velocity: impl Fn(DVec3) -> (DVec3, Option<SurfaceId>) + Sync,
     ) -> Self {
         let has_solids = solids.is_some();
         let (cells, distance, mut constrained) = match solids {
@@ -206,7 +207,7 @@ impl Boundary {
     }
 
     /// Give the faces that move with free bodies the velocity (m/s) of these at their centres.
-    pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(u32, DVec3) -> DVec3) {
+    pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(SurfaceId, DVec3) -> DVec3) {
         for face in &mut self.given {
             if let Some(body) = face.body {
                 let at = unravel(grid.face_dims(face.axis), face.index);

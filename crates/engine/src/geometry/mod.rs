@@ -22,6 +22,10 @@ pub use tetrahedra::{Quality, StuffingError, TetError, TetFormat, TetMesh, TetWa
 use glam::{DQuat, DVec3};
 use serde::{Deserialize, Serialize};
 
+/// One of the surfaces in a fluid, whoever moves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SurfaceId(pub u32);
+
 /// Where a body is and how it is turned: world = position + rotation · local.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pose {

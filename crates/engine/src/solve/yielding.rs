@@ -29,6 +29,8 @@ use std::sync::Arc;
 pub struct Yielding {
     /// B.
     pub push: Push,
+    /// What it begins with, three values a vertex, m/s.
+    pub velocity: Vec<f64>,
     /// What it is like over this step.
     pub step: Arc<ElasticStep>,
     /// Density of the fluid, kg/m³.
@@ -54,10 +56,16 @@ pub struct ElasticStep {
     pub system: SparseSymmetric,
     /// Its factor.
     pub factor: SparseFactor,
-    /// (1 + Δt τm) M, of every vertex, kg: what of A is diagonal.
+    /// M, of every vertex, kg.
     pub masses: Vec<f64>,
-    /// v*, three values a vertex, m/s.
-    pub velocity: Vec<f64>,
+    /// (1 + Δt τm) M: what of A is diagonal.
+    pub damped: Vec<f64>,
+    /// Where the vertices are, m.
+    pub positions: Vec<DVec3>,
+    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed.
+    pub free: Vec<DVec3>,
+    /// Of the material, kg/m³.
+    pub density: f64,
     /// What it leans on.
     pub supports: Supports,
 }
@@ -74,15 +82,22 @@ pub struct Push {
 }
 
 impl Push {
-    /// Rows collected by cell and vertex; both are sorted.
-    pub fn new(rows: BTreeMap<(u32, u32), DVec3>) -> Self {
+    /// Rows from what is to be added up: a cell, a vertex and what it pushes there.
+    pub fn from_entries(mut parts: Vec<(u32, u32, DVec3)>) -> Self {
+        // Stable, so that sums do not depend on the order in which cells were met.
+        parts.sort_by_key(|(cell, vertex, _)| (*cell, *vertex));
         let mut push = Self::default();
-        for ((cell, vertex), weight) in rows {
+        let mut last = None;
+        for (cell, vertex, weight) in parts {
             if push.cells.last() != Some(&cell) {
                 push.cells.push(cell);
                 push.starts.push(push.entries.len());
             }
-            push.entries.push((vertex, weight));
+            match push.entries.last_mut() {
+                Some((_, sum)) if last == Some((cell, vertex)) => *sum += weight,
+                _ => push.entries.push((vertex, weight)),
+            }
+            last = Some((cell, vertex));
         }
         push.starts.push(push.entries.len());
         push
@@ -127,12 +142,11 @@ impl Push {
 
     /// Add the rows of some cells to those of others: where `onto` tells one, the cell has the same pressure.
     fn fold(&mut self, onto: impl Fn(usize) -> Option<usize>) {
-        let mut rows = BTreeMap::<(u32, u32), DVec3>::new();
-        for (cell, entries) in self.rows() {
+        let folded = |(cell, entries): (usize, &[(u32, DVec3)])| {
             let cell = onto(cell).unwrap_or(cell) as u32;
-            entries.iter().for_each(|&(vertex, weight)| *rows.entry((cell, vertex)).or_default() += weight);
-        }
-        *self = Self::new(rows);
+            entries.iter().map(|&(vertex, weight)| (cell, vertex, weight)).collect::<Vec<_>>()
+        };
+        *self = Self::from_entries(self.rows().flat_map(folded).collect());
     }
 }
 

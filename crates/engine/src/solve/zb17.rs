@@ -85,7 +85,7 @@ impl Zb17System {
             for (f, row) in below.iter_mut().enumerate() {
                 row.extend(part.z(f).map(|(column, z)| ((part.first + column) as u32, -z)));
             }
-            b.extend(part.times_z(&part.body.step.velocity).iter().map(|zv| -zv));
+            b.extend(part.times_z(&part.body.velocity).iter().map(|zv| -zv));
             rows.extend(below);
         }
         Self { matrix: SparseMatrix::new(rows.into_iter()), rhs: b, cells, scale: pressure_scale(bodies) }
@@ -100,7 +100,7 @@ impl Zb17System {
         let mut lower_rhs = Vec::new();
         for part in &parts {
             // w = −Z v*, and Z₁⁻¹ w.
-            let w: Vec<f64> = part.times_z(&part.body.step.velocity).iter().map(|zv| -zv).collect();
+            let w: Vec<f64> = part.times_z(&part.body.velocity).iter().map(|zv| -zv).collect();
             let weighed: Vec<f64> = w.iter().enumerate().map(|(f, w)| w * part.inverse[f / 3]).collect();
             for (cell, entries) in part.body.push.rows() {
                 let row = numbers[cell] as usize;
@@ -161,7 +161,7 @@ impl<'a> Parts<'a> {
         let mut first = (0..laplacian.len()).filter(|&cell| laplacian.is_unknown(cell)).count();
         let of_body = |body: &'a Yielding| {
             let divisor = body.rho * body.step.dt;
-            let inverse = body.step.masses.iter().map(|mass| divisor / (sigma * mass)).collect();
+            let inverse = body.step.damped.iter().map(|mass| divisor / (sigma * mass)).collect();
             let parts = Self { body, first, area: -body.dx * body.dx, divisor, inverse };
             first += parts.freedoms();
             parts
@@ -208,7 +208,7 @@ fn pressures(laplacian: &Laplacian, bodies: &[Yielding], rhs: &[f64]) -> (Vec<u3
     // What bodies push with v* is in the right-hand side of pressures alone, not here.
     let mut alone = rhs.to_vec();
     for body in bodies {
-        body.push.scatter(&body.step.velocity, |cell, push| alone[cell] -= push);
+        body.push.scatter(&body.velocity, |cell, push| alone[cell] -= push);
     }
     let area = bodies.first().map_or(1.0, |body| body.dx * body.dx);
     let b = cells.iter().map(|&cell| area * alone[cell as usize]).collect();

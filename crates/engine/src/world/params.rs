@@ -1,6 +1,7 @@
 //! What defines a run.
 
 use super::BodyError;
+use crate::coupling::monolithic::Scheme;
 use crate::fluid::FluidParams;
 use crate::fluid::boundary::Wall;
 use crate::geometry::Bounds;
@@ -68,8 +69,8 @@ impl WorldParams {
 pub struct PressureParams {
     /// The method.
     pub solver: PressureSolver,
-    /// How elastic bodies answer.
-    pub answering: Answering,
+    /// How solids answer.
+    pub scheme: Scheme,
     /// Tolerance, iteration cap, time budget.
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
@@ -82,20 +83,8 @@ impl PressureParams {
     /// Whether elastic bodies lean on sides and obstacles within the solve. Systems that are written out have no rows for that.
     pub(super) fn are_supported(&self) -> bool {
         let is_written = matches!(self.solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite);
-        self.answering == Answering::Strong && !is_written
+        self.scheme == Scheme::Monolithic && !is_written
     }
-}
-
-/// How elastic bodies answer pressure; what is not strong is there for comparison \[ZB17, §8\].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answering {
-    /// With all they have, within the solve.
-    #[default]
-    Strong,
-    /// With damping within the solve, with elasticity before it.
-    DampingOnly,
-    /// After the solve, which takes them for scripted.
-    Weak,
 }
 
 /// How time is cut into steps.

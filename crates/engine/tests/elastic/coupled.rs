@@ -1,10 +1,11 @@
 //! Elastic bodies in the pressure system: the same answer from every solver (row A9), and how hard it is to find.
 
-use bathtub_engine::coupling::Medium;
-use bathtub_engine::coupling::elastic::ElasticCoupling;
-use bathtub_engine::fluid::boundary::{Boundary, Solids, Wall};
-use bathtub_engine::geometry::{Band, Shape, TetMesh};
-use bathtub_engine::grid::cut_cells::{CutCells, cut};
+use bathtub_engine::coupling::immersed::Immersed;
+use bathtub_engine::coupling::interface::Scene;
+use bathtub_engine::coupling::monolithic::System;
+use bathtub_engine::coupling::{Medium, elastic};
+use bathtub_engine::fluid::boundary::Wall;
+use bathtub_engine::geometry::{Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
 use bathtub_engine::solid::elastic::{ElasticBody, Material};
@@ -30,19 +31,15 @@ impl Tank {
         let mut body = ElasticBody::new(rest, material, [false; 3]).unwrap();
         let gravity = DVec3::new(0.0, -9.81, 0.0);
         body.predict(DT, gravity, &[]).unwrap();
-        let surface = cut(&grid, body.surface());
-        let mut cells = CutCells::new(&grid);
-        cells.add(&surface, |_| DVec3::ZERO);
         let mut walls = [[Wall::Closed; 2]; 3];
         if is_open {
             walls[1][1] = Wall::Open;
         }
-        let solids = Solids { cells, distance: CellField::new(&grid, 8.0), constrained: Vec::new() };
-        let boundary = Boundary::new(&grid, walls, Some(solids), |_| (DVec3::ZERO, Some(0)));
-        let band = Band::new(body.surface(), grid.dx, 3.0 * grid.dx);
-        let nearest = |at: DVec3| band.nearest(at);
-        let coupling =
-            ElasticCoupling::new(&grid, Medium::weightless(RHO), &boundary, (&body, 0), (&surface.polygons, nearest));
+        let immersed = Immersed::new(&[body.outline("ball")], |_| body.skin(), &grid, DT, false);
+        let boundary = immersed.boundary(&grid, walls);
+        let (medium, still) = (Medium::weightless(RHO), FaceField::new(&grid, 0.0));
+        let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+        let coupled = System::new(&scene, vec![elastic::freedoms(&body, SurfaceId(0), DT)]);
 
         let (mut faces, mut velocity) = (FaceField::new(&grid, 0.0), FaceField::new(&grid, 0.0));
         for a in 0..3 {
@@ -55,13 +52,12 @@ impl Tank {
         let mut flow = CellField::new(&grid, 0.0);
         divergence(&velocity, &boundary.open, &mut flow);
         let mut rhs: Vec<f64> = flow.data.iter().map(|d| -d).collect();
-        coupling.pushed(&body).into_iter().for_each(|(cell, volume)| rhs[cell] += volume);
+        coupled.pushed_volume().into_iter().for_each(|(cell, volume)| rhs[cell] += volume);
         let mut extra = CellField::new(&grid, 0.0);
         if is_open {
             (0..n * n).for_each(|m| extra.data[m % n + n * (n - 1 + n * (m / n))] = 1.0);
         }
-        let terms = SolidTerms { yielding: vec![coupling.terms(&body, DT)], ..SolidTerms::default() };
-        Self { faces, extra, rhs, terms }
+        Self { faces, extra, rhs, terms: coupled.terms() }
     }
 
     /// Pressure and iterations.

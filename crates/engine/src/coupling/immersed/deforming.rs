@@ -1,9 +1,10 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
 use super::{Body, Distance, Drive, Immersed};
-use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity};
+use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity, SurfaceId, TriMesh};
 use crate::grid::Grid;
-use crate::grid::cut_cells::{BodyCut, CutPolygon, cut_laid};
+use crate::grid::cut_cells::{BodyCut, cut_laid};
+use crate::solid::Skin;
 use crate::solid::elastic::ElasticBody;
 use glam::DVec3;
 
@@ -22,24 +23,20 @@ pub(super) struct Deforming {
     pub velocities: Vec<DVec3>,
 }
 
+impl Deforming {
+    /// How the surface moves at the point that is nearest to one in the body's frame, m/s.
+    pub fn velocity_at(&self, local: DVec3) -> DVec3 {
+        let Some(Nearest { triangle, weights, .. }) = self.now.nearest(local) else { return DVec3::ZERO };
+        let corners = self.now.surface().triangles[triangle as usize];
+        corners.iter().zip(weights).map(|(&v, weight)| weight * self.velocities[v as usize]).sum()
+    }
+}
+
 impl Immersed {
-    /// Where the surface of an elastic body is cut.
-    pub fn elastic_polygons(&self, body: usize) -> Vec<CutPolygon> {
-        self.elastic(body).map_or(Vec::new(), |solid| solid.exposed().collect())
-    }
-
-    /// The point of the surface of an elastic body that is nearest to one in the world, if it is near at all.
-    pub fn nearest_on(&self, body: usize, at: DVec3) -> Option<Nearest> {
-        let solid = self.elastic(body)?;
+    /// The point of the surface of a body that changes its shape which is nearest to one in the world, if it is near at all.
+    pub fn nearest_on(&self, surface: SurfaceId, at: DVec3) -> Option<Nearest> {
+        let solid = self.body(surface);
         solid.deforming.as_ref()?.now.nearest(solid.pose.invert(at))
-    }
-
-    /// How the surface of an elastic body moves at the point that is nearest to one in the world, m/s.
-    pub fn elastic_velocity(&self, body: usize, at: DVec3) -> DVec3 {
-        let Some(deforming) = self.elastic(body).and_then(|solid| solid.deforming.as_ref()) else { return DVec3::ZERO };
-        let Some(Nearest { triangle, weights, .. }) = self.nearest_on(body, at) else { return DVec3::ZERO };
-        let corners = deforming.now.surface().triangles[triangle as usize];
-        corners.iter().zip(weights).map(|(&v, weight)| weight * deforming.velocities[v as usize]).sum()
     }
 
     /// How many cells there are in the box around an elastic body, and how many there may be: memory goes with them.
@@ -48,26 +45,18 @@ impl Immersed {
         let domain = grid.dims.iter().map(|&n| n as f64).product::<f64>();
         [nodes(body.positions()), SPREAD * (domain + nodes(&body.rest().vertices))]
     }
-
-    pub(super) fn elastic(&self, body: usize) -> Option<&Body> {
-        self.bodies.iter().find(|solid| matches!(solid.drive, Drive::Elastic(n) if n == body))
-    }
-
-    /// The number under which the fluid knows an elastic body: those of free ones come first.
-    pub fn elastic_name(&self, body: usize) -> u32 {
-        (self.free().count() + body) as u32
-    }
 }
 
 impl Body {
-    /// An elastic body, in the frame of its centre.
-    pub(super) fn elastic(n: usize, name: &str, body: &ElasticBody, grid: &Grid) -> Self {
-        let band = Band::new(body.surface(), grid.dx, BAND_OF_ELASTIC * grid.dx);
-        let velocities = body.velocities().to_vec();
+    /// A body that changes its shape, in the frame of its centre.
+    pub(super) fn deforming((name, kind): (&str, &'static str), surface: &TriMesh, skin: Skin, grid: &Grid) -> Self {
+        let band = Band::new(surface, grid.dx, BAND_OF_ELASTIC * grid.dx);
+        let velocities = vec![DVec3::ZERO; surface.vertices.len()];
         let mut new = Self {
             name: name.to_owned(),
-            drive: Drive::Elastic(n),
-            surface: body.surface().clone(),
+            kind,
+            drive: Drive::Answers,
+            surface: surface.clone(),
             distance: Distance::Band,
             skin: None,
             radius: 0.0,
@@ -83,7 +72,7 @@ impl Body {
             voxels: None,
             deforming: Some(Deforming { before: band.clone(), now: band, velocities }),
         };
-        new.take_shape(body);
+        new.take_shape(skin);
         new.previous = new.pose;
         if let Some(Deforming { before, now, .. }) = &mut new.deforming {
             before.clone_from(now);
@@ -92,21 +81,21 @@ impl Body {
         new
     }
 
-    /// Be where the elastic body is, and move so.
-    pub(super) fn take_shape(&mut self, body: &ElasticBody) {
-        let centre = body.centre();
-        self.is_there = body.is_active();
-        self.pose = Pose { position: centre, ..Pose::IDENTITY };
-        self.velocity = body.rigid_velocity();
-        self.volume = body.volume();
-        self.surface.vertices.iter_mut().zip(body.positions()).for_each(|(own, x)| *own = *x - centre);
+    /// Have this shape, and move so.
+    pub(super) fn take_shape(&mut self, skin: Skin) {
+        let Skin::Deforming { positions, velocities, whole, volume, is_there } = skin else {
+            unreachable!("a body that keeps its shape has none to take")
+        };
+        (self.is_there, self.velocity, self.volume) = (is_there, whole, volume);
+        self.pose = Pose { position: whole.centre, ..Pose::IDENTITY };
+        self.surface.vertices.iter_mut().zip(positions).for_each(|(own, x)| *own = *x - whole.centre);
         self.radius = self.surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max);
-        if let Some(Deforming { now, velocities, .. }) = &mut self.deforming {
+        if let Some(Deforming { now, velocities: own, .. }) = &mut self.deforming {
             // Velocities change without the shape, at the end of a step.
             if now.surface().vertices != self.surface.vertices {
                 now.update(&self.surface.vertices);
             }
-            velocities.copy_from_slice(body.velocities());
+            own.copy_from_slice(velocities);
         }
     }
 

@@ -1,19 +1,17 @@
-//! The solids in the fluid, static, scripted and free: the faces they close, the volume they push, the impulse they take.
+//! The surfaces in the fluid, scripted or answering: the faces they close, the volume they push, the impulse they take.
 
 mod deforming;
 mod keep_out;
 
-use super::contact::Side;
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::fluid::water::Way;
-use crate::geometry::{Nearest, Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, TriMesh};
+use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, SurfaceId, TriMesh};
 use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
 use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
-use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::Interface;
-use crate::solid::{Motion, Obstacle, RigidBody};
+use crate::solid::{Form, Motion, Outline, Place, Point, Skin};
 use deforming::Deforming;
 use glam::DVec3;
 
@@ -32,7 +30,7 @@ const SKIN_SAMPLE: f64 = 0.5;
 /// How far, in cells, these samples are exact.
 const SKIN_BAND: f64 = 2.0;
 
-/// The solids of a scene at the current time.
+/// The solids of a scene at the current time; a [`SurfaceId`] is the place of one among them.
 pub struct Immersed {
     bodies: Vec<Body>,
     /// What they hide of one another.
@@ -42,6 +40,7 @@ pub struct Immersed {
 /// One of them.
 pub(super) struct Body {
     name: String,
+    kind: &'static str,
     pub(super) drive: Drive,
     /// Triangles in the body's frame.
     surface: TriMesh,
@@ -74,21 +73,8 @@ pub(super) struct Body {
 pub(super) enum Drive {
     /// A script, or nothing at all.
     Scripted(Motion),
-    /// Forces: the free body of this number.
-    Free(usize),
-    /// Forces, which change its shape as well: the elastic body of this number.
-    Elastic(usize),
-}
-
-/// Where a free body is and how it moves.
-#[derive(Clone, Copy, Debug)]
-pub struct Place {
-    /// Of its own frame.
-    pub pose: Pose,
-    /// About its centre of mass.
-    pub velocity: RigidVelocity,
-    /// False if it has left the domain.
-    pub is_there: bool,
+    /// Forces: somebody else knows where it is.
+    Answers,
 }
 
 /// How far the surface is: asked of the shape itself, or of samples where the same mesh is asked in every step.
@@ -101,8 +87,8 @@ enum Distance {
 
 /// A surface near a point.
 pub(super) struct Near {
-    /// What is there.
-    pub side: Side,
+    /// Which.
+    pub surface: SurfaceId,
     /// How far it is, m; negative inside.
     pub distance: f64,
     /// From there to the point.
@@ -114,7 +100,7 @@ pub(super) struct Near {
 pub struct BodyImpulse {
     /// Name in the scene.
     pub name: String,
-    /// `static`, `scripted`, `free` or `elastic`.
+    /// `static`, `scripted`, or what it answers as: `free`, `elastic`, …
     pub kind: &'static str,
     /// Where it is at the end of the step.
     pub pose: Pose,
@@ -133,65 +119,34 @@ pub struct BodyImpulse {
 }
 
 impl Immersed {
-    /// The solids at t = 0, scripted ones with the velocity of a first step of `first_dt` (s), free ones as `place` says;
+    /// The solids at t = 0, scripted ones with the velocity of a first step of `first_dt` (s), those that answer as `skin` says;
     /// `with_particles` if they will have to keep particles out.
-    pub fn new(
-        (obstacles, free): (&[Obstacle], &[RigidBody]),
-        place: impl Fn(usize) -> Place,
-        elastic: &[(String, ElasticBody)],
+    pub fn new<'a>(
+        outlines: &[Outline],
+        skin: impl Fn(SurfaceId) -> Skin<'a>,
         grid: &Grid,
         first_dt: f64,
         with_particles: bool,
     ) -> Self {
-        let scripted = obstacles.iter().map(|obstacle| {
-            let motion = &obstacle.motion;
-            let place = Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
-            (&obstacle.name, &obstacle.shape, Drive::Scripted(motion.clone()), place, Interface::CutCells)
-        });
-        let free = free
-            .iter()
-            .enumerate()
-            .map(|(n, body)| (&body.name, &body.shape, Drive::Free(n), place(n), body.interface));
-        let bodies = scripted.chain(free).map(|(name, shape, drive, place, interface)| {
-            let surface = shape.surface(MAX_EDGE * grid.dx);
-            let Place { pose, velocity, is_there } = place;
-            let (cut, volume) = (cut_laid(grid, &surface.posed(&pose)), surface.volume());
-            Body {
-                name: name.clone(),
-                distance: match shape {
-                    Shape::Mesh(_) if !drive.is_static() => {
-                        Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
-                    }
-                    shape => Distance::Exact(SignedDistance::new(shape)),
-                },
-                skin: match shape {
-                    Shape::Mesh(_) if with_particles => Some((
-                        SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx),
-                        SignedDistance::new(shape),
-                    )),
-                    _ => None,
-                },
-                radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
-                volume,
-                displaced: if grid.has_flat_axis() { cut.volume(grid) } else { volume },
-                cut,
-                hidden: None,
-                voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
-                is_ball: matches!(
-                    (shape, &drive, interface),
-                    (Shape::Sphere { .. }, Drive::Free(_), Interface::CutCells)
-                ),
-                surface,
-                previous: pose,
-                pose,
-                velocity,
-                is_there,
-                drive,
-                deforming: None,
+        let body = |(n, outline): (usize, &Outline)| {
+            let &Outline { name, kind, form } = outline;
+            match (form, skin_of(form, SurfaceId(n as u32), &skin)) {
+                (Form::Scripted { shape, motion }, _) => {
+                    let place =
+                        Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
+                    let kind = if motion.is_static() { "static" } else { "scripted" };
+                    let drive = Drive::Scripted(motion.clone());
+                    Body::posed((name, kind), drive, (shape, Interface::CutCells), place, grid, with_particles)
+                }
+                (Form::Posed { shape, interface }, Some(Skin::Posed(place))) => {
+                    Body::posed((name, kind), Drive::Answers, (shape, interface), place, grid, with_particles)
+                }
+                (Form::Deforming { surface }, Some(skin)) => Body::deforming((name, kind), surface, skin, grid),
+                (Form::Posed { .. } | Form::Deforming { .. }, _) => unreachable!("a skin goes with its outline"),
             }
-        });
-        let elastic = elastic.iter().enumerate().map(|(n, (name, body))| Body::elastic(n, name, body, grid));
-        let mut immersed = Self { bodies: bodies.chain(elastic).collect(), flush: Flush::default() };
+        };
+        let bodies = outlines.iter().enumerate().map(body).collect();
+        let mut immersed = Self { bodies, flush: Flush::default() };
         immersed.hide(grid);
         immersed
     }
@@ -205,59 +160,42 @@ impl Immersed {
         }
     }
 
-    /// Free and elastic bodies are there now and move so.
-    pub fn place(&mut self, place: impl Fn(usize) -> Place, elastic: &[(String, ElasticBody)]) {
-        for body in &mut self.bodies {
-            match body.drive {
-                Drive::Scripted(_) => {}
-                Drive::Free(n) => {
-                    let Place { pose, velocity, is_there } = place(n);
-                    (body.pose, body.velocity, body.is_there) = (pose, velocity, is_there);
-                }
-                Drive::Elastic(n) => body.take_shape(&elastic[n].1),
+    /// The bodies that answer are there now and move so.
+    pub fn place<'a>(&mut self, skin: impl Fn(SurfaceId) -> Skin<'a>) {
+        for (n, body) in self.bodies.iter_mut().enumerate() {
+            if matches!(body.drive, Drive::Answers) {
+                body.take(skin(SurfaceId(n as u32)));
             }
         }
     }
 
-    /// Move everything over the step from `time` to `time + dt`, free bodies to where `place` says; whether anything is on
+    /// Move everything over the step from `time` to `time + dt`, what answers to where `skin` says; whether anything is on
     /// the move.
-    pub fn advance(
-        &mut self,
-        grid: &Grid,
-        time: f64,
-        dt: f64,
-        place: impl Fn(usize) -> Place,
-        elastic: &[(String, ElasticBody)],
-    ) -> bool {
+    pub fn advance<'a>(&mut self, grid: &Grid, time: f64, dt: f64, skin: impl Fn(SurfaceId) -> Skin<'a>) -> bool {
+        for body in &mut self.bodies {
+            body.begin_step();
+        }
+        self.cut_at(grid, time, dt, skin)
+    }
+
+    /// Be where everything is at the end of the step from `time` to `time + dt` that has begun, what answers where `skin` says. May be asked again and again with
+    /// other places: where the step began is not forgotten.
+    pub fn cut_at<'a>(&mut self, grid: &Grid, time: f64, dt: f64, skin: impl Fn(SurfaceId) -> Skin<'a>) -> bool {
         let mut moved = false;
-        for body in self.bodies.iter_mut().filter(|body| !body.drive.is_static()) {
-            body.is_there = match &body.drive {
+        for (n, body) in self.bodies.iter_mut().enumerate().filter(|(_, body)| !body.drive.is_static()) {
+            match &body.drive {
                 Drive::Scripted(motion) => {
                     // The velocity that will take it on from there: what the fluid has to follow in the next step.
                     body.velocity = motion.velocity(time + dt, dt);
                     body.previous = motion.pose(time);
                     body.pose = motion.pose(time + dt);
-                    true
                 }
-                Drive::Free(n) => {
-                    let Place { pose, velocity, is_there } = place(*n);
-                    body.previous = body.pose;
-                    (body.pose, body.velocity) = (pose, velocity);
-                    is_there
-                }
-                Drive::Elastic(n) => {
-                    body.previous = body.pose;
-                    if let Some(Deforming { before, now, .. }) = &mut body.deforming {
-                        std::mem::swap(before, now);
-                    }
-                    body.take_shape(&elastic[*n].1);
-                    body.is_there
-                }
-            };
-            body.cut = if body.is_there { cut_laid(grid, &body.surface.posed(&body.pose)) } else { BodyCut::default() };
+                Drive::Answers => body.take(skin(SurfaceId(n as u32))),
+            }
+            let laid = body.is_there.then(|| body.surface.posed(&body.pose));
+            body.cut = laid.as_ref().map_or_else(BodyCut::default, |surface| cut_laid(grid, surface));
             if let Some(voxels) = &mut body.voxels {
-                *voxels =
-                    if body.is_there { voxelise(grid, &body.surface.posed(&body.pose)) } else { Voxels::default() };
+                *voxels = laid.as_ref().map_or_else(Voxels::default, |surface| voxelise(grid, surface));
             }
             moved = true;
         }
@@ -274,7 +212,7 @@ impl Immersed {
             let velocity = match &body.drive {
                 Drive::Scripted(motion) if motion.is_static() => return 0.0,
                 Drive::Scripted(motion) => motion.velocity(time, dt),
-                Drive::Free(_) | Drive::Elastic(_) => body.velocity,
+                Drive::Answers => body.velocity,
             };
             match &body.deforming {
                 Some(deforming) => deforming.velocities.iter().map(|v| v.length()).fold(0.0, f64::max),
@@ -330,37 +268,27 @@ impl Immersed {
         self.bodies.iter().filter(moving).map(|body| (&body.name[..], of_body(body))).collect()
     }
 
-    /// The bodies that are moved by forces, with their numbers.
-    pub(super) fn free(&self) -> impl Iterator<Item = (usize, &Body)> {
-        self.bodies.iter().filter_map(|body| match body.drive {
-            Drive::Free(n) => Some((n, body)),
-            Drive::Scripted(_) | Drive::Elastic(_) => None,
-        })
+    /// One of the bodies.
+    pub(super) fn body(&self, surface: SurfaceId) -> &Body {
+        &self.bodies[surface.0 as usize]
     }
 
-    /// The surfaces near a point of elastic body `own`, those of all other solids: within `reach`, m.
-    pub(super) fn near(&self, dx: f64, own: usize, at: DVec3, reach: f64) -> Vec<Near> {
-        let of_body = |body: &Body| {
+    fn numbered(&self) -> impl Iterator<Item = (SurfaceId, &Body)> {
+        self.bodies.iter().enumerate().map(|(n, body)| (SurfaceId(n as u32), body))
+    }
+
+    /// The surfaces near a point of `own`, those of all other solids: within `reach`, m.
+    pub(super) fn near(&self, dx: f64, own: SurfaceId, at: DVec3, reach: f64) -> Vec<Near> {
+        let of_body = |(surface, body): (SurfaceId, &Body)| {
             let local = body.pose.invert(at);
-            if !body.is_there || local.length() > body.radius + reach {
+            if surface == own || !body.is_there || local.length() > body.radius + reach {
                 return None;
             }
             let distance = body.skin_distance(dx, local);
             let normal = || body.pose.rotation * body.outwards(local, dx);
-            let side = match body.drive {
-                _ if distance >= reach => return None,
-                Drive::Elastic(n) if n == own => return None,
-                Drive::Scripted(_) => Side::Given { velocity: body.velocity.at(at) },
-                Drive::Free(body) => Side::Rigid { body, at },
-                Drive::Elastic(n) => {
-                    let Nearest { triangle, weights, .. } = self.nearest_on(n, at)?;
-                    let triangle = body.surface.triangles[triangle as usize];
-                    Side::Elastic { body: n, corners: std::array::from_fn(|c| (triangle[c], weights[c])) }
-                }
-            };
-            Some(Near { side, distance, normal: normal() })
+            (distance < reach).then(|| Near { surface, distance, normal: normal() })
         };
-        self.bodies.iter().filter_map(of_body).collect()
+        self.numbered().filter_map(of_body).collect()
     }
 
     /// Solids that are obstacles within `reach` of a point at `time`, how far they are from it, m, and where away from them is.
@@ -378,30 +306,33 @@ impl Immersed {
         self.bodies.iter().enumerate().filter_map(of_body).collect()
     }
 
-    /// Corners of rigid bodies that may be within `reach`, m, of elastic body `n`, with the numbers of their bodies.
-    pub(super) fn rigid_corners(&self, n: usize, reach: f64) -> Vec<(usize, DVec3)> {
-        let Some(elastic) = self.elastic(n) else { return Vec::new() };
-        let centre = elastic.pose.position;
-        let near = |at: &DVec3| at.distance(centre) < elastic.radius + reach;
-        let of_body = |(n, body): (usize, &Body)| {
-            let is_near = body.pose.position.distance(centre) < elastic.radius + body.radius + reach;
+    /// Corners of bodies that answer and keep their shape, if they may be within `reach`, m, of another surface.
+    pub(super) fn corners_near(&self, surface: SurfaceId, reach: f64) -> Vec<(SurfaceId, DVec3)> {
+        let other = self.body(surface);
+        let centre = other.pose.position;
+        let near = |at: &DVec3| at.distance(centre) < other.radius + reach;
+        let of_body = |(n, body): (SurfaceId, &Body)| {
+            let is_near = body.pose.position.distance(centre) < other.radius + body.radius + reach;
             let corners = body.surface.vertices.iter().take(if is_near { usize::MAX } else { 0 });
             corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
         };
-        self.free().filter(|(_, body)| body.is_there).flat_map(of_body).collect()
+        let keeps_shape = |body: &Body| matches!(body.drive, Drive::Answers) && body.deforming.is_none();
+        self.numbered().filter(|(_, body)| body.is_there && keeps_shape(body)).flat_map(of_body).collect()
     }
 
-    /// How a free body that moves with `velocity` moves as the fluid sees it: along a ball fluid slips, however that spins.
-    pub fn seen(&self, body: usize, velocity: RigidVelocity) -> RigidVelocity {
-        let is_ball = self.free().any(|(n, solid)| n == body && solid.is_ball);
-        RigidVelocity { angular: if is_ball { DVec3::ZERO } else { velocity.angular }, ..velocity }
+    /// How a surface moves at a point near it, m/s, as the fluid sees it: along a ball fluid slips, however that spins.
+    pub fn velocity_at(&self, surface: SurfaceId, at: DVec3) -> DVec3 {
+        let body = self.body(surface);
+        match &body.deforming {
+            Some(deforming) => deforming.velocity_at(body.pose.invert(at)),
+            None if body.is_ball => body.velocity.linear,
+            None => body.velocity.at(at),
+        }
     }
 
-    /// Which part of a free or elastic body is beyond open sides of the domain, roughly: that of the width of a ball around it.
-    pub fn share_beyond(&self, grid: &Grid, walls: [[Wall; 2]; 3], body: usize) -> f64 {
-        let free = self.free().find(|(n, _)| *n == body).map(|(_, solid)| solid);
-        let elastic = || self.elastic(body - self.free().count());
-        let Some(solid) = free.or_else(elastic) else { return 0.0 };
+    /// Which part of a body is beyond open sides of the domain, roughly: that of the width of a ball around it.
+    pub fn share_beyond(&self, grid: &Grid, walls: [[Wall; 2]; 3], surface: SurfaceId) -> f64 {
+        let solid = self.body(surface);
         let (low, high) = (solid.pose.position - grid.origin, grid.upper() - solid.pose.position);
         let share = |axis: Axis| {
             let a = axis.index();
@@ -441,7 +372,7 @@ impl Immersed {
         let place = |body: &Body| {
             let pose = match &body.drive {
                 Drive::Scripted(motion) => motion.pose(time),
-                Drive::Free(_) | Drive::Elastic(_) => body.pose,
+                Drive::Answers => body.pose,
             };
             let mut surface = body.surface.posed(&pose);
             if body.deforming.is_some() {
@@ -470,28 +401,24 @@ impl Immersed {
                         cells.solid_flux.data[polygon.cell] -= body.velocity.at(polygon.centroid).dot(polygon.area);
                     }
                 }
-                (None, Drive::Free(_) | Drive::Elastic(_)) => cells.add(&body.cut, |_| DVec3::ZERO),
+                (None, Drive::Answers) => cells.add(&body.cut, |_| DVec3::ZERO),
             }
             body.shorten(grid, &mut distance);
         }
         let constrained = self.constrain(grid, &mut cells);
         let nearest = |p: DVec3| {
-            let by_distance = |a: &&Body, b: &&Body| a.distance_at(p).abs().total_cmp(&b.distance_at(p).abs());
-            let there = self.bodies.iter().filter(|body| body.is_there);
-            let Some(body) = there.min_by(by_distance) else { return (DVec3::ZERO, None) };
-            let name = match body.drive {
-                Drive::Scripted(_) => None,
-                Drive::Free(n) => Some(n as u32),
-                Drive::Elastic(n) => Some(self.elastic_name(n)),
-            };
-            (body.velocity.at(p), name)
+            let distance = |(_, body): &(SurfaceId, &Body)| body.distance_at(p).abs();
+            let there = self.numbered().filter(|(_, body)| body.is_there);
+            let nearest = there.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+            let Some((surface, body)) = nearest else { return (DVec3::ZERO, None) };
+            (body.velocity.at(p), matches!(body.drive, Drive::Answers).then_some(surface))
         };
         Boundary::new(grid, walls, Some(Solids { cells, distance, constrained }), nearest)
     }
 
     /// Close what lies within bodies that meet the fluid at faces; the faces that they take along.
     fn constrain(&self, grid: &Grid, cells: &mut CutCells) -> Vec<BodyFace> {
-        let voxels = || self.free().filter_map(|(n, body)| Some((n as u32, body.voxels.as_ref()?)));
+        let voxels = || self.numbered().filter_map(|(n, body)| Some((n, body.voxels.as_ref()?)));
         if voxels().next().is_none() {
             return Vec::new();
         }
@@ -531,10 +458,9 @@ impl Immersed {
     pub fn impulses(&self, grid: &Grid, rho: f64, p: &CellField) -> Vec<BodyImpulse> {
         let of_body = |body: &Body| {
             let (mut impulse, mut torque_impulse) = (DVec3::ZERO, DVec3::ZERO);
-            let (kind, centre) = match &body.drive {
-                Drive::Scripted(motion) => (if motion.is_static() { "static" } else { "scripted" }, body.pose.position),
-                Drive::Free(_) => ("free", body.velocity.centre),
-                Drive::Elastic(_) => ("elastic", body.velocity.centre),
+            let centre = match &body.drive {
+                Drive::Scripted(_) => body.pose.position,
+                Drive::Answers => body.velocity.centre,
             };
             for polygon in body.exposed() {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
@@ -543,7 +469,7 @@ impl Immersed {
             }
             BodyImpulse {
                 name: body.name.clone(),
-                kind,
+                kind: body.kind,
                 pose: Pose { position: centre, ..body.pose },
                 velocity: body.velocity,
                 volume: body.volume,
@@ -563,7 +489,79 @@ impl Drive {
     }
 }
 
+/// How a surface that answers is at the start.
+fn skin_of<'a>(form: Form, surface: SurfaceId, skin: &impl Fn(SurfaceId) -> Skin<'a>) -> Option<Skin<'a>> {
+    match form {
+        Form::Scripted { .. } => None,
+        Form::Posed { .. } | Form::Deforming { .. } => Some(skin(surface)),
+    }
+}
+
 impl Body {
+    /// A body that keeps its shape.
+    fn posed(
+        (name, kind): (&str, &'static str),
+        drive: Drive,
+        (shape, interface): (&Shape, Interface),
+        place: Place,
+        grid: &Grid,
+        with_particles: bool,
+    ) -> Self {
+        let surface = shape.surface(MAX_EDGE * grid.dx);
+        let Place { pose, velocity, is_there } = place;
+        let (cut, volume) = (cut_laid(grid, &surface.posed(&pose)), surface.volume());
+        let is_ball = matches!(shape, Shape::Sphere { .. }) && interface == Interface::CutCells;
+        Self {
+            name: name.to_owned(),
+            kind,
+            distance: match shape {
+                Shape::Mesh(_) if !drive.is_static() => {
+                    Distance::Sampled(SampledDistance::new(shape, grid.dx, BAND * grid.dx))
+                }
+                shape => Distance::Exact(SignedDistance::new(shape)),
+            },
+            skin: match shape {
+                Shape::Mesh(_) if with_particles => Some((
+                    SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx),
+                    SignedDistance::new(shape),
+                )),
+                _ => None,
+            },
+            radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
+            volume,
+            displaced: if grid.has_flat_axis() { cut.volume(grid) } else { volume },
+            cut,
+            hidden: None,
+            voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
+            is_ball: is_ball && matches!(drive, Drive::Answers),
+            surface,
+            previous: pose,
+            pose,
+            velocity,
+            is_there,
+            drive,
+            deforming: None,
+        }
+    }
+
+    /// Be there now, and move so.
+    fn take(&mut self, skin: Skin) {
+        match skin {
+            Skin::Posed(Place { pose, velocity, is_there }) => {
+                (self.pose, self.velocity, self.is_there) = (pose, velocity, is_there);
+            }
+            Skin::Deforming { .. } => self.take_shape(skin),
+        }
+    }
+
+    /// Where it is now is where the next step begins; its shape is to be told next.
+    fn begin_step(&mut self) {
+        self.previous = self.pose;
+        if let Some(Deforming { before, now, .. }) = &mut self.deforming {
+            std::mem::swap(before, now);
+        }
+    }
+
     /// The surface in cut cells.
     fn polygons(&self) -> &[CutPolygon] {
         if self.voxels.is_some() { &[] } else { &self.cut.polygons }
@@ -583,6 +581,14 @@ impl Body {
     fn shares(&self) -> impl Iterator<Item = (&CutPolygon, f64)> {
         let part = |n: usize| self.hidden.as_ref().map_or(0.0, |parts| parts[n]);
         self.polygons().iter().enumerate().map(move |(n, polygon)| (polygon, part(n)))
+    }
+
+    /// A point in one of its triangles, in the world; `weights` are found from the corners.
+    pub(super) fn point(&self, triangle: u32, at: DVec3, weights: impl FnOnce([DVec3; 3]) -> [f64; 3]) -> Point {
+        let vertices = self.surface.triangles[triangle as usize];
+        let places = vertices.map(|v| self.pose.apply(self.surface.vertices[v as usize]));
+        let weights = weights(places);
+        Point { at, corners: std::array::from_fn(|c| (vertices[c], places[c], weights[c])) }
     }
 
     /// Whether it is on its way through a side of the domain that is not closed.

@@ -5,6 +5,7 @@ use super::frame::Frame;
 use super::rotation::nearest_rotation;
 use super::{ElasticBody, ElasticState};
 use crate::geometry::RigidVelocity;
+use crate::solid::{Form, Outline, Skin};
 use glam::{DMat3, DQuat, DVec3};
 use rayon::prelude::*;
 
@@ -12,6 +13,22 @@ use rayon::prelude::*;
 const SHORT: f64 = 0.2;
 
 impl ElasticBody {
+    /// It as it is put into the fluid.
+    pub fn outline<'a>(&'a self, name: &'a str) -> Outline<'a> {
+        Outline { name, kind: "elastic", form: Form::Deforming { surface: self.surface() } }
+    }
+
+    /// Its surface.
+    pub fn skin(&self) -> Skin<'_> {
+        Skin::Deforming {
+            positions: self.positions(),
+            velocities: &self.velocities,
+            whole: self.rigid_velocity(),
+            volume: self.volume(),
+            is_there: self.is_active(),
+        }
+    }
+
     /// kg.
     pub fn mass(&self) -> f64 {
         self.masses.iter().sum()

@@ -4,6 +4,7 @@ use super::RigidError;
 use super::rotation::{Principal, principal};
 use crate::geometry::{Pose, Shape};
 use crate::grid::Axis;
+use crate::solid::{Form, Outline};
 use glam::{DMat3, DVec3};
 
 /// A free rigid body as a scene describes it.
@@ -27,6 +28,14 @@ pub struct RigidBody {
     pub friction: f64,
     /// Part of the approach speed that a bounce gives back, 0…1; combined like friction.
     pub restitution: f64,
+}
+
+impl RigidBody {
+    /// It as it is put into the fluid.
+    pub fn outline(&self) -> Outline<'_> {
+        let form = Form::Posed { shape: &self.shape, interface: self.interface };
+        Outline { name: &self.name, kind: "free", form }
+    }
 }
 
 /// How a body meets the fluid (design §2).

@@ -40,7 +40,7 @@ pub use state::{BodyState, Impulse, RigidState};
 pub use touch::Touch;
 
 use crate::geometry::{Bounds, Pose, RigidVelocity};
-use crate::solid::Motion;
+use crate::solid::{Motion, Place, Skin};
 use glam::DVec3;
 use joint::Tie;
 use momentum::{Member, Momentum};
@@ -132,6 +132,12 @@ impl Rigids {
     pub fn pose(&self, state: &RigidState, body: usize) -> Pose {
         let b = &state.bodies[body];
         Pose { position: b.position - b.rotation * self.properties[body].centre, rotation: b.rotation }
+    }
+
+    /// A body's surface.
+    pub fn skin(&self, state: &RigidState, body: usize) -> Skin<'static> {
+        let (pose, velocity) = (self.pose(state, body), self.velocity(state, body));
+        Skin::Posed(Place { pose, velocity, is_there: state.bodies[body].active })
     }
 
     /// How a body moves, about its centre of mass.

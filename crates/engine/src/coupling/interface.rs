@@ -1,0 +1,233 @@
+//! Where a surface meets the grid: rows of B, one assembly for every kind of solid (design §2, eq. 1; after \[A18\] and \[ZB17\]).
+//!
+//! A surface that follows its freedoms v by N pushes the volume B v into the cells around it, and its freedoms take the impulse −ρ dx³ Bᵀ p (p in
+//! the projection's unit). A row of B adds up the polygons of the surface in a cell:
+//!
+//! ```text
+//! B_c = Σ Nᵀ A / dx²
+//! ```
+//!
+//! with N at the middle of the polygon. Of a rigid body that is [A, (x − c) × A]; of one with vertices, A shared out to the corners of its
+//! triangle by barycentric weights \[ZB17, eq. 10–15\]. Faces that a solid all but closes move with it, and belong to B as well.
+//!
+//! With **face constraints** \[A18, eq. 15–17\] there are no polygons: B has the faces between the cell centres that the body separates. The
+//! fluid on them, of mass β (half a cell where only one side is fluid), moves with the body from now on: J = N along the face's axis.
+//!
+//! A ball does not move the fluid when it turns, but the polygons of its surface do, a little; a body light enough would spin on
+//! their errors. Axes about which the surface of a rigid body has no arm worth a part of a cell (`LEAST_ARM`) are left out of B.
+//!
+//! What of a surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
+
+use super::Medium;
+use super::film::{Piece, Surface, add};
+use super::immersed::{Body, Immersed};
+use crate::fluid::boundary::Boundary;
+use crate::geometry::closest;
+use crate::grid::cut_cells::CutPolygon;
+use crate::grid::voxels::Voxels;
+use crate::grid::{Axis, FaceField, Grid, strides, unravel};
+use crate::solid::rigid::rotation::{Principal, principal};
+use crate::solid::{Attached, Follow, Point};
+use crate::solve::{ConstrainedFace, Push};
+use glam::{DMat3, DVec3};
+
+/// Bodies that are joined have no film between them where they are nearer than this, in cells.
+const INSIDE: f64 = 0.05;
+
+/// What the grid knows when solids meet it.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    /// The domain.
+    pub grid: &'a Grid,
+    /// The fluid.
+    pub medium: Medium<'a>,
+    /// Openings of the grid with the solids where they are now.
+    pub boundary: &'a Boundary,
+    /// The solids.
+    pub immersed: &'a Immersed,
+    /// u*, m/s.
+    pub arriving: &'a FaceField,
+}
+
+/// How one surface meets the fluid, over the freedoms that it follows.
+pub struct SurfaceRows {
+    /// B.
+    pub push: Push,
+    /// What hydrostatic pressure does beyond what B has of it, N s for every freedom.
+    pub lift: Vec<f64>,
+    /// The faces that it takes along, if it has constraints.
+    pub faces: Vec<FaceRow>,
+    /// Whether B has more than its surface: what it stands on.
+    pub is_closed: bool,
+}
+
+/// A face that a solid takes along.
+#[derive(Clone, Debug)]
+pub struct FaceRow {
+    /// Where it is, and the mass of the fluid on it.
+    pub face: ConstrainedFace,
+    /// How fast that fluid came, m/s.
+    pub arriving: f64,
+    /// J, by threes of freedoms.
+    pub row: Vec<(u32, DVec3)>,
+}
+
+impl FaceRow {
+    /// J v.
+    pub fn along(&self, velocity: &[f64]) -> f64 {
+        self.row.iter().map(|(n, part)| part.dot(DVec3::from_slice(&velocity[3 * *n as usize..]))).sum()
+    }
+
+    /// values ← values + part Jᵀ.
+    pub fn spread(&self, part: f64, values: &mut [f64]) {
+        self.row.iter().for_each(|(n, row)| add(values, *n as usize, part * *row));
+    }
+}
+
+impl SurfaceRows {
+    /// The rows of a surface where it is now.
+    pub fn new(scene: &Scene, attached: &Attached) -> Self {
+        let Scene { grid, medium, boundary, immersed, .. } = *scene;
+        let (follow, solid) = (&attached.follow, immersed.body(attached.surface));
+        let faces = face_rows(scene, attached);
+        let mut pieces = polygons(grid, solid, follow, solid.exposed());
+        pieces.extend(closed_faces(scene, attached));
+        let surface = if let Follow::Rigid { .. } = follow
+            && !solid.crosses_open_side(grid, boundary.walls)
+            // Faces cannot tell either which of them are between bodies that are joined.
+            && (faces.is_empty() || attached.joined.is_empty())
+        {
+            let others = || attached.joined.iter().map(|other| immersed.body(*other));
+            let is_inside = |at: DVec3| others().any(|other| other.distance_at(at) < INSIDE * grid.dx);
+            let hidden = polygons(grid, solid, follow, solid.hidden());
+            Surface::closed(grid, boundary, follow, (pieces, hidden), is_inside)
+        } else {
+            Surface::open(follow, pieces)
+        };
+        let mut entries = surface.entries();
+        let mut lift = vec![0.0; attached.freedoms()];
+        match (&solid.voxels, follow) {
+            (Some(voxels), Follow::Rigid { centre }) => {
+                let wet = surface.wet_share(medium);
+                lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
+            }
+            (_, Follow::Rigid { centre }) => surface.lift(grid, medium, (solid.displaced, *centre), &mut lift),
+            _ => surface.lift(grid, medium, (0.0, DVec3::ZERO), &mut lift),
+        }
+        if let Follow::Rigid { centre } = follow
+            && faces.is_empty()
+        {
+            let arms = solid.exposed().map(|p| (p.area, (p.centroid - *centre).cross(p.area)));
+            let axes = if solid.is_ball { DMat3::ZERO } else { turning_axes(arms, grid.dx) };
+            entries.iter_mut().filter(|(_, n, _)| *n == 1).for_each(|(.., moment)| *moment = axes * *moment);
+            let moment = axes * DVec3::from_slice(&lift[3..]);
+            lift[3..].copy_from_slice(&moment.to_array());
+        }
+        Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film() }
+    }
+}
+
+/// Polygons of a surface as pieces of it.
+fn polygons(grid: &Grid, solid: &Body, follow: &Follow, polygons: impl Iterator<Item = CutPolygon>) -> Vec<Piece> {
+    let piece = |CutPolygon { cell, triangle, area, centroid, spread }: CutPolygon| {
+        let weights = |corners: [DVec3; 3]| closest(corners, centroid).1;
+        let point = if follow.deforms() {
+            solid.point(triangle, centroid, weights)
+        } else {
+            Point { at: centroid, ..Point::default() }
+        };
+        Piece { cell: cell as u32, area: area / (grid.dx * grid.dx), point, spread }
+    };
+    polygons.map(piece).collect()
+}
+
+/// The point of a surface that a face of the grid moves with, if there is one near it.
+fn point_near(scene: &Scene, attached: &Attached, at: DVec3) -> Option<Point> {
+    if !attached.follow.deforms() {
+        return Some(Point { at, ..Point::default() });
+    }
+    let nearest = scene.immersed.nearest_on(attached.surface, at)?;
+    let solid = scene.immersed.body(attached.surface);
+    Some(Point { at, ..solid.point(nearest.triangle, at, |_| nearest.weights) })
+}
+
+/// Faces that a surface all but closes or takes along: what it pushes through them leaves the cell below and enters the one above.
+fn closed_faces(scene: &Scene, attached: &Attached) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for face in scene.boundary.given.iter().filter(|face| face.body == Some(attached.surface)) {
+        let (at, cells) = across(scene.grid, face.axis, face.index);
+        let Some(point) = point_near(scene, attached, at) else { continue };
+        let open = scene.boundary.open.axes[face.axis.index()][face.index];
+        for (cell, sign) in cells.into_iter().zip([-open, open]) {
+            let piece = |cell| Piece { cell, area: sign * face.axis.unit(), point, spread: DMat3::ZERO };
+            pieces.extend(cell.map(|cell| piece(cell as u32)));
+        }
+    }
+    pieces
+}
+
+/// The faces that a surface takes along.
+fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
+    let mut rows = Vec::new();
+    for face in scene.boundary.constrained.iter().filter(|face| face.body == attached.surface) {
+        let (axis, index) = (face.axis, face.index);
+        let (at, cells) = across(scene.grid, axis, index);
+        let Some(point) = point_near(scene, attached, at) else { continue };
+        let open = scene.boundary.open.axes[axis.index()][index];
+        let is_wet =
+            |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(|cell| scene.medium.is_in(cell));
+        let mass = 0.5 * open * cells.into_iter().zip(face.is_wet).filter(is_wet).count() as f64;
+        let mut row = Vec::new();
+        attached.follow.gather(&point, axis.unit(), |n, part| row.push((n as u32, part)));
+        let arriving = scene.arriving.axes[axis.index()][index];
+        rows.push(FaceRow { face: ConstrainedFace { axis, index, mass }, arriving, row });
+    }
+    rows
+}
+
+/// The centre of a face, and the cells below and above it.
+fn across(grid: &Grid, axis: Axis, index: usize) -> (DVec3, [Option<usize>; 2]) {
+    let at = unravel(grid.face_dims(axis), index);
+    let (a, upper) = (axis.index(), at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]));
+    let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
+    let above = (at[a] < grid.dims[a]).then_some(upper);
+    (grid.face_centre(axis, at), [below, above])
+}
+
+/// With the weight of the fluid on its faces, the pressure of cells carries the fluid in place of a body's voxels. Its shape displaces
+/// another volume, and that about its centre.
+fn lift_of_voxels(
+    grid: &Grid,
+    fluid: Medium,
+    (voxels, wet): (&Voxels, f64),
+    (volume, centre): (f64, DVec3),
+    lift: &mut [f64],
+) {
+    let weight = wet * fluid.rho * grid.dx.powi(3) * fluid.gain;
+    add(lift, 0, -volume / grid.dx.powi(3) * weight);
+    for at in voxels.inside.iter().map(|&cell| grid.cell_centre(grid.cell_at(cell)) - centre) {
+        add(lift, 0, weight);
+        add(lift, 1, at.cross(weight));
+    }
+}
+
+/// Arms of the surface below this many cells are errors of its polygons: that of a polygon whose middle or normal is off by as much
+/// as a facet across a cell can be. Balls of 2 to 16 cells have 0.02 to 0.1.
+const LEAST_ARM: f64 = 0.25;
+
+/// Projects onto the axes about which turning moves the fluid. `pushes` are the areas of polygons and their moments.
+///
+/// Turning at the rate ω moves a polygon along its normal at ω·t/|A|; the mean square of that over the surface is ωᵀQω, with the
+/// squares of arms as the eigenvalues of Q.
+fn turning_axes(pushes: impl Iterator<Item = (DVec3, DVec3)>, dx: f64) -> DMat3 {
+    let (mut q, mut area) = (DMat3::ZERO, 0.0);
+    for (push, moment) in pushes.filter(|(push, _)| *push != DVec3::ZERO) {
+        area += push.length();
+        q += DMat3::from_cols(moment * moment.x, moment * moment.y, moment * moment.z) * push.length().recip();
+    }
+    let Principal { moments, frame } = principal(q);
+    let is_felt = moments.cmpge(DVec3::splat((LEAST_ARM * dx).powi(2) * area));
+    let frame = DMat3::from_quat(frame);
+    let kept = DVec3::select(is_felt, DVec3::ONE, DVec3::ZERO);
+    if is_felt.all() { DMat3::IDENTITY } else { frame * DMat3::from_diagonal(kept) * frame.transpose() }
+}

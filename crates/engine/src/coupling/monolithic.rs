@@ -1,0 +1,444 @@
+//! The coupled solve: the pressure that keeps the volume of every cell, found together with what it does to the solids (design §2, eq. 1).
+//!
+//! ```text
+//! (L + ρ dx³ B M̂⁻¹ Bᵀ) p = B v* − D u*        u = u* − G p        v = v* − ρ dx³ M̂⁻¹ Bᵀ p
+//! ```
+//!
+//! Solids give their [`Freedoms`]: N, v* and M̂⁻¹. The rows of B are geometry (interface.rs); few freedoms become columns of the operator
+//! (dense.rs), many a factor (sparse.rs). What hydrostatic pressure does beyond B, and what fluid on constrained faces brings along, is
+//! known before: v* has it from the start.
+//!
+//! Solids may lean on something while the fluid pushes them. Then M̂⁻¹ has what holds them, and the solve is one of a few, in which they let go what would pull
+//! and lean on what they would break ([`Supports`](crate::solve::Supports)).
+
+use super::immersed::Immersed;
+use super::interface::{FaceRow, Scene, SurfaceRows};
+use super::{Medium, dense, sparse};
+use crate::fluid::boundary::Boundary;
+use crate::fluid::projection::{Projected, Projection};
+use crate::geometry::SurfaceId;
+use crate::grid::{CellField, FaceField, Grid};
+use crate::solid::{Attached, Follow, Freedoms, Response};
+use crate::solve::{Push, SolidTerms, SolveError, SolveParams, WORST};
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// In so many rounds it is found out what bodies lean on while the fluid pushes; in three times as many, by and by; afterwards they only let go. And how
+/// far, in cells, they may come nearer to what they do not lean on than they should.
+const LEANING: usize = 4;
+const SLACK: f64 = 1e-3;
+
+/// How solids answer pressure; what is not monolithic is there for comparison \[ZB17, §8\].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Scheme {
+    /// With all they have, within the solve.
+    #[default]
+    Monolithic,
+    /// With damping within the solve, with elasticity before it.
+    DampingOnly,
+    /// After the solve, which takes them for scripted.
+    Weak,
+}
+
+impl Scheme {
+    /// Its name in scenes and statistics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Monolithic => "monolithic",
+            Self::DampingOnly => "damping-only",
+            Self::Weak => "weak",
+        }
+    }
+}
+
+/// Solids of a kind that answer the fluid.
+pub trait Answers {
+    /// N, v* and M̂⁻¹ of all that moves as one, with what it leans on.
+    fn freedoms(&mut self) -> Vec<Freedoms>;
+
+    /// How its surfaces move now.
+    fn moving(&self) -> Vec<Moving>;
+
+    /// Take what the fluid does to the freedoms given last, until more is known.
+    fn push(&mut self, pushes: Vec<Pushed>);
+
+    /// The pushes stand.
+    fn finish(&mut self);
+
+    /// What they are to each surface.
+    fn totals(&self) -> Vec<SurfacePush>;
+
+    /// Whether it leans on anything, or could.
+    fn can_lean(&self) -> bool {
+        false
+    }
+
+    /// Let go what would pull, and lean on what would be broken by more than `slack`, m/s; false if nothing changes. See
+    /// [`Supports::settle`](crate::solve::Supports::settle).
+    fn settle(&mut self, _slack: f64, _part: f64) -> bool {
+        false
+    }
+
+    /// Take back the last pushes.
+    fn take_back(&mut self) {}
+
+    /// Lean on nothing any more; false if it does so already.
+    fn let_go(&mut self) -> bool {
+        false
+    }
+}
+
+/// A surface, and the freedoms that it follows as they are now.
+pub struct Moving {
+    /// The surface; its first freedom is the first of `velocity`.
+    pub attached: Attached,
+    /// Of these.
+    pub velocity: Vec<f64>,
+}
+
+/// What the fluid does to the freedoms of a unit over a step.
+#[derive(Clone, Debug, Default)]
+pub struct Pushed {
+    /// All of it, N s, N m s, or what goes with the freedom.
+    pub impulse: Vec<f64>,
+    /// Which part of that corrects the hydrostatic pressure of cells to that at the surface.
+    pub lift: Vec<f64>,
+    /// What the velocities of few freedoms change by; of many nothing is told.
+    pub change: Vec<f64>,
+}
+
+/// What the fluid does to a surface as a whole: N s, and N m s about the centre of mass of its solid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SurfacePush {
+    /// Which.
+    pub surface: SurfaceId,
+    /// All of it.
+    pub impulse: [DVec3; 2],
+    /// Which part of that corrects the hydrostatic pressure of cells to that at the surface.
+    pub lift: [DVec3; 2],
+}
+
+/// The fluid's part in the solve.
+pub struct FluidSide<'a> {
+    /// The domain.
+    pub grid: &'a Grid,
+    /// Length of the step, s.
+    pub dt: f64,
+    /// What it is filled with.
+    pub medium: Medium<'a>,
+    /// Where the solids are.
+    pub immersed: &'a Immersed,
+    /// What they leave open.
+    pub boundary: &'a mut Boundary,
+    /// L; it knows the boundary and the liquid.
+    pub projection: &'a mut Projection,
+    /// u* → u, m/s.
+    pub velocity: &'a mut FaceField,
+    /// The guess → p = Δt·pressure/(ρ dx), m/s.
+    pub pressure: &'a mut CellField,
+    /// Cells into which sources push, and how much, in units of dx², m/s.
+    pub sources: &'a [(usize, f64)],
+}
+
+/// When a solve may stop, and what solids do meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct CoupleParams {
+    /// Of a single solve.
+    pub solve: SolveParams,
+    /// Whether one that stops unconverged is an error.
+    pub strict: bool,
+    /// How solids answer.
+    pub scheme: Scheme,
+}
+
+/// What came out, besides the velocities.
+pub struct Outcome {
+    /// The last solve, with the iterations of all.
+    pub projected: Projected,
+    /// How many solves there were.
+    pub rounds: usize,
+    /// What the fluid does to the surfaces.
+    pub pushes: Vec<SurfacePush>,
+    /// Largest |D u − pushed| left in a cell, m/s.
+    pub residual_flux: f64,
+    /// Flow into each bubble that should be none, in units of dx², m/s.
+    pub bubble_flux: Vec<f64>,
+}
+
+/// Solve for the pressure and what it does to fluid and solids: u*, v* → u, v.
+pub fn couple(
+    mut fluid: FluidSide,
+    solids: &mut [&mut dyn Answers],
+    params: &CoupleParams,
+) -> Result<Outcome, SolveError> {
+    let rows = fluid.rows(solids);
+    let mass = fluid.medium.rho * fluid.grid.dx.powi(3);
+    fluid.rest_faces();
+    let arriving = solids.iter().any(|kind| kind.can_lean()).then(|| fluid.velocity.clone());
+    let (mut iterations, mut rounds) = (0, 0);
+    let projected = loop {
+        let units: Vec<Vec<Unit>> = solids
+            .iter_mut()
+            .map(|kind| kind.freedoms().into_iter().map(|freedoms| Unit::new(freedoms, &rows, mass)).collect())
+            .collect();
+        let all = || units.iter().flatten();
+        fluid.projection.set_bodies(if params.scheme == Scheme::Weak {
+            SolidTerms::default()
+        } else {
+            fluid.terms(all())
+        });
+        let pushed: Vec<(usize, f64)> =
+            fluid.sources.iter().copied().chain(all().flat_map(Unit::pushed_volume)).collect();
+        let solved = fluid.project(&pushed, &params.solve);
+        if let (Err(SolveError::NotPositiveDefinite { .. }), Some(arriving)) = (&solved, &arriving)
+            // What a stiff body answers while it is held is a difference of large numbers, and may be round-off: it has to do without.
+            && solids.iter_mut().fold(false, |any, kind| kind.let_go() | any)
+        {
+            fluid.velocity.clone_from(arriving);
+            continue;
+        }
+        let mut projected = solved?;
+        iterations += projected.info.iterations;
+        rounds += 1;
+        projected.info.iterations = iterations;
+        if params.strict && !projected.info.converged {
+            let (residual, tolerance) = (projected.info.residual, params.solve.tolerance);
+            return Err(SolveError::NotConverged { iterations, residual, tolerance });
+        }
+        for (kind, units) in solids.iter_mut().zip(&units) {
+            kind.push(units.iter().map(|unit| unit.pushed(fluid.pressure, mass)).collect());
+        }
+        let Some(arriving) = &arriving else { break projected };
+        let part = if rounds <= LEANING { 0.0 } else { WORST };
+        let slack = if rounds <= 4 * LEANING { SLACK * fluid.grid.dx / fluid.dt } else { f64::INFINITY };
+        if !solids.iter_mut().fold(false, |any, kind| kind.settle(slack, part) | any) {
+            break projected;
+        }
+        // What leans on something else moves and answers otherwise: once more from the start.
+        solids.iter_mut().for_each(|kind| kind.take_back());
+        fluid.velocity.clone_from(arriving);
+    };
+    solids.iter_mut().for_each(|kind| kind.finish());
+    let pushed = fluid.pushed_by(&rows, solids);
+    let residual_flux = fluid.projection.residual_flux(fluid.boundary, &pushed, fluid.velocity);
+    let bubble_flux = fluid.projection.pocket_flux(fluid.boundary, &pushed, fluid.velocity);
+    let pushes = solids.iter().flat_map(|kind| kind.totals()).collect();
+    Ok(Outcome { projected, rounds, pushes, residual_flux, bubble_flux })
+}
+
+/// Let the fluid follow solids that move as they do and answer nothing: u* → u.
+pub fn follow(mut fluid: FluidSide, solids: &[&mut dyn Answers], params: &SolveParams) -> Result<(), SolveError> {
+    let rows = fluid.rows(solids);
+    fluid.rest_faces();
+    let pushed = fluid.pushed_by(&rows, solids);
+    fluid.projection.set_bodies(SolidTerms::default());
+    fluid.project(&pushed, params).map(|_| ())
+}
+
+/// What solids are in the linear system of one solve, for those who want to look at it.
+pub struct System {
+    grid: Grid,
+    rho: f64,
+    units: Vec<Unit>,
+}
+
+impl System {
+    /// The solids of a scene.
+    pub fn new(scene: &Scene, freedoms: Vec<Freedoms>) -> Self {
+        let rows = surface_rows(scene, freedoms.iter().flat_map(|freedoms| &freedoms.surfaces));
+        let (grid, rho) = (*scene.grid, scene.medium.rho);
+        let mass = rho * grid.dx.powi(3);
+        let units = freedoms.into_iter().map(|freedoms| Unit::new(freedoms, &rows, mass)).collect();
+        Self { grid, rho, units }
+    }
+
+    /// What they add to the pressure operator.
+    pub fn terms(&self) -> SolidTerms {
+        terms(&self.grid, self.rho, self.units.iter())
+    }
+
+    /// The volume that they push into cells as they begin, in units of dx², m/s.
+    pub fn pushed_volume(&self) -> Vec<(usize, f64)> {
+        self.units.iter().flat_map(Unit::pushed_volume).collect()
+    }
+
+    /// What a pressure (Δt·pressure/(ρ dx), m/s) does to each unit.
+    pub fn pushes(&self, p: &CellField) -> Vec<Pushed> {
+        let mass = self.rho * self.grid.dx.powi(3);
+        self.units.iter().map(|unit| unit.pushed(p, mass)).collect()
+    }
+}
+
+type Rows = BTreeMap<SurfaceId, SurfaceRows>;
+
+fn surface_rows<'a>(scene: &Scene, surfaces: impl Iterator<Item = &'a Attached>) -> Rows {
+    surfaces.map(|attached| (attached.surface, SurfaceRows::new(scene, attached))).collect()
+}
+
+impl FluidSide<'_> {
+    /// B of all surfaces that answer.
+    fn rows(&self, solids: &[&mut dyn Answers]) -> Rows {
+        let moving: Vec<Moving> = solids.iter().flat_map(|kind| kind.moving()).collect();
+        let Self { grid, medium, immersed, .. } = *self;
+        let scene = Scene { grid, medium, boundary: self.boundary, immersed, arriving: self.velocity };
+        surface_rows(&scene, moving.iter().map(|moving| &moving.attached))
+    }
+
+    /// What solids push is B v, through faces that move with them as well: those rest meanwhile.
+    fn rest_faces(&mut self) {
+        self.boundary.set_body_velocity(self.grid, |_, _| DVec3::ZERO);
+        self.boundary.impose(self.velocity);
+    }
+
+    fn terms<'u>(&self, units: impl Iterator<Item = &'u Unit>) -> SolidTerms {
+        terms(self.grid, self.medium.rho, units)
+    }
+
+    fn project(&mut self, pushed: &[(usize, f64)], params: &SolveParams) -> Result<Projected, SolveError> {
+        self.projection.project(self.boundary, self.medium.liquid, pushed, params, self.velocity, self.pressure)
+    }
+
+    /// What sources and solids push into cells, as these move now.
+    fn pushed_by(&self, rows: &Rows, solids: &[&mut dyn Answers]) -> Vec<(usize, f64)> {
+        let mut pushed = self.sources.to_vec();
+        for Moving { attached, velocity } in solids.iter().flat_map(|kind| kind.moving()) {
+            rows[&attached.surface].push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
+        }
+        pushed
+    }
+}
+
+/// What units add to the pressure operator.
+fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> SolidTerms {
+    let mass = rho * grid.dx.powi(3);
+    let size = (grid.upper() - grid.origin).max_element();
+    let mut terms = SolidTerms::default();
+    for unit in units {
+        let Unit { push, faces, .. } = unit;
+        let (matrix, scale) = match &unit.response {
+            Response::Sparse(step) => {
+                terms.yielding.push(sparse::yielding(push.clone(), step, unit.start.clone(), (rho, grid.dx)));
+                continue;
+            }
+            Response::Dense { matrix, scale } => (matrix, scale),
+        };
+        let columns = |rows: &Push, response: &[f64]| {
+            dense::columns(rows, (response, scale), mass, (size, |n: usize| unit.spins.contains(&n)))
+        };
+        let block = columns(push, matrix);
+        // Constraints at faces cannot tell what a body stands on.
+        if faces.is_empty() || unit.is_closed {
+            terms.cut.blocks.extend(block);
+            continue;
+        }
+        terms.faces.blocks.extend(block);
+        terms.response.blocks.extend(columns(&dense::face_rows(faces, terms.constrained.len()), &unit.alone));
+        terms.constrained.extend(faces.iter().map(|row| row.face));
+    }
+    terms
+}
+
+/// What moves as one, with the rows of its surfaces.
+struct Unit {
+    /// B.
+    push: Push,
+    /// J of the faces that it takes along.
+    faces: Vec<FaceRow>,
+    lift: Vec<f64>,
+    /// The lift and Jᵀβ (u* − J v*): what is known before the pressure.
+    known: Vec<f64>,
+    /// v* and what that does.
+    start: Vec<f64>,
+    /// How it answers, without the fluid on its faces, if it is a few freedoms, and with it.
+    alone: Vec<f64>,
+    response: Response,
+    /// Whether B has more than its surfaces: what it stands on.
+    is_closed: bool,
+    /// Threes of freedoms that are spins.
+    spins: Vec<usize>,
+}
+
+impl Unit {
+    /// `mass` is that of the fluid in a cell, ρ dx³.
+    fn new(freedoms: Freedoms, rows: &Rows, mass: f64) -> Self {
+        let Freedoms { surfaces, velocity, response } = freedoms;
+        let parts = || surfaces.iter().map(|attached| (attached, &rows[&attached.surface]));
+        let push = match &surfaces[..] {
+            [only] if only.first == 0 => rows[&only.surface].push.clone(),
+            _ => Push::from_entries(parts().flat_map(|(attached, rows)| shifted(&rows.push, attached.first)).collect()),
+        };
+        let mut lift = vec![0.0; velocity.len()];
+        let mut faces = Vec::new();
+        for (attached, rows) in parts() {
+            lift[attached.first..].iter_mut().zip(&rows.lift).for_each(|(all, own)| *all += own);
+            let threes = (attached.first / 3) as u32;
+            let row = |face: &FaceRow| FaceRow {
+                row: face.row.iter().map(|(n, part)| (n + threes, *part)).collect(),
+                ..face.clone()
+            };
+            faces.extend(rows.faces.iter().map(row));
+        }
+        let mut known = lift.clone();
+        for row in &faces {
+            row.spread(mass * row.face.mass * (row.arriving - row.along(&velocity)), &mut known);
+        }
+        let (alone, response) = match response {
+            Response::Dense { matrix, scale } => {
+                let weighed = dense::weigh_down(&matrix, &scale, &faces, mass);
+                (matrix, Response::Dense { matrix: weighed, scale })
+            }
+            sparse => (Vec::new(), sparse),
+        };
+        let mut start = known.clone();
+        if start.iter().any(|j| *j != 0.0) {
+            response.respond(&mut start);
+        }
+        start.iter_mut().zip(&velocity).for_each(|(start, v)| *start += v);
+        let is_rigid = |attached: &&Attached| matches!(attached.follow, Follow::Rigid { .. });
+        Self {
+            push,
+            faces,
+            lift,
+            known,
+            start,
+            alone,
+            response,
+            is_closed: parts().any(|(_, rows)| rows.is_closed),
+            spins: surfaces.iter().filter(is_rigid).map(|attached| attached.first / 3 + 1).collect(),
+        }
+    }
+
+    /// B (v* + what is known).
+    fn pushed_volume(&self) -> Vec<(usize, f64)> {
+        let mut pushed = Vec::with_capacity(self.push.cells.len());
+        self.push.scatter(&self.start, |cell, volume| pushed.push((cell, volume)));
+        pushed
+    }
+
+    /// What a pressure does to it.
+    fn pushed(&self, p: &CellField, mass: f64) -> Pushed {
+        let mut impulse = vec![0.0; self.known.len()];
+        self.push.gather(&p.data, &mut impulse);
+        impulse.iter_mut().zip(&self.known).for_each(|(j, known)| *j = known - mass * *j);
+        let lift = self.lift.clone();
+        let Response::Dense { .. } = &self.response else { return Pushed { impulse, lift, change: Vec::new() } };
+        let mut change = impulse.clone();
+        self.response.respond(&mut change);
+        // Of what was given, the fluid on the faces takes its part.
+        for row in &self.faces {
+            row.spread(-mass * row.face.mass * row.along(&change), &mut impulse);
+        }
+        Pushed { impulse, lift, change }
+    }
+}
+
+/// Rows over freedoms that begin at `first`.
+fn shifted(push: &Push, first: usize) -> impl Iterator<Item = (u32, u32, DVec3)> {
+    let threes = (first / 3) as u32;
+    let of_row = move |(cell, entries): (usize, &[(u32, DVec3)])| {
+        entries.iter().map(|(n, part)| (cell as u32, n + threes, *part)).collect::<Vec<_>>()
+    };
+    push.rows().flat_map(of_row)
+}

@@ -1,0 +1,249 @@
+//! The solids of a world that answer, and what moves them apart from the fluid's pressure.
+
+use super::params::WorldParams;
+use super::{BodyError, State};
+use crate::coupling::contact;
+use crate::coupling::immersed::Immersed;
+use crate::coupling::leaning;
+use crate::coupling::stop::Stops;
+use crate::geometry::{Bounds, SurfaceId};
+use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
+use crate::solid::rigid::{LIGHT, MassProperties, RigidError, RigidEvent, RigidState, Rigids};
+use crate::solid::{Form, Outline, Skin};
+use crate::solve::Supports;
+use glam::{DQuat, DVec3};
+
+/// Elastic bodies slower than this part of their speed of sound squeeze nothing to nothing when they hit a wall.
+const BEARABLE: f64 = 1.0 / 3.0;
+
+/// Faster ones cross no more than this part of an element in a step.
+const CROSSED: f64 = 0.5;
+
+/// Edges of elements grow or shrink by no more than this part of themselves in a step.
+const STRAINED: f64 = 0.2;
+
+/// The machinery; what changes is in [`State`].
+pub(crate) struct Solids {
+    pub rigids: Rigids,
+    pub elastics: Vec<(String, ElasticBody)>,
+    /// Kinetic energy with which each of these came to its place, J.
+    pub arrived: Vec<f64>,
+    /// What light rigid bodies lean on in this step.
+    pub leaning: Supports,
+    /// The surfaces of rigid and of elastic bodies, in their order.
+    pub rigid_surfaces: Vec<SurfaceId>,
+    pub elastic_surfaces: Vec<SurfaceId>,
+}
+
+/// When a step begins and how long it is, s.
+#[derive(Clone, Copy)]
+pub(super) struct Span {
+    pub time: f64,
+    pub dt: f64,
+}
+
+impl Solids {
+    /// The solids of a scene, and where its rigid bodies are.
+    pub fn new(params: &WorldParams) -> Result<(Self, RigidState), BodyError> {
+        let (rigids, state) = params.rigids()?;
+        let elastics = params.elastics()?;
+        let mut ids = (0..).map(SurfaceId).skip(params.obstacles.len());
+        let rigid_surfaces = ids.by_ref().take(rigids.len()).collect();
+        let elastic_surfaces = ids.take(elastics.len()).collect();
+        let (arrived, leaning) = (vec![0.0; elastics.len()], Supports::default());
+        Ok((Self { rigids, elastics, arrived, leaning, rigid_surfaces, elastic_surfaces }, state))
+    }
+
+    /// All solids of a scene as they are put into the fluid; the place of each is its [`SurfaceId`].
+    pub fn outlines<'a>(&'a self, params: &'a WorldParams) -> Vec<Outline<'a>> {
+        let scripted = params.obstacles.iter().map(|obstacle| Outline {
+            name: &obstacle.name,
+            kind: "scripted",
+            form: Form::Scripted { shape: &obstacle.shape, motion: &obstacle.motion },
+        });
+        let rigid = params.bodies.iter().map(|body| body.outline());
+        let elastic = self.elastics.iter().map(|(name, body)| body.outline(name));
+        scripted.chain(rigid).chain(elastic).collect()
+    }
+
+    /// Whether nothing answers.
+    pub fn is_empty(&self) -> bool {
+        self.rigids.is_empty() && self.elastics.is_empty()
+    }
+
+    /// A surface that answers, with rigid bodies as in `bodies`.
+    pub fn skin(&self, bodies: &RigidState, surface: SurfaceId) -> Skin<'_> {
+        let of = |surfaces: &[SurfaceId]| surfaces.iter().position(|own| *own == surface);
+        if let Some(body) = of(&self.rigid_surfaces) {
+            return self.rigids.skin(bodies, body);
+        }
+        let body = of(&self.elastic_surfaces).expect("what answers is rigid or elastic");
+        self.elastics[body].1.skin()
+    }
+
+    /// Elastic bodies are as the state says.
+    pub fn restore(&mut self, state: &[ElasticState]) {
+        for ((_, body), state) in self.elastics.iter_mut().zip(state) {
+            body.restore(state).expect("the state is that of this body");
+        }
+    }
+
+    /// Move on over the step: rigid bodies in `bodies`, elastic ones from where `state` has them.
+    pub fn advance(
+        &mut self,
+        params: &WorldParams,
+        immersed: &Immersed,
+        span: Span,
+        (state, bodies): (&State, &mut RigidState),
+    ) -> Result<Vec<RigidEvent>, BodyError> {
+        let (grid, Span { time, dt }) = (&params.grid, span);
+        bodies.clone_from(&state.bodies);
+        let mut events = self.rigids.advance(bodies, time, dt).map_err(|source: RigidError| BodyError::from(source))?;
+        let room = Bounds { min: grid.origin, max: grid.upper() };
+        let stops = Stops { grid, walls: params.walls, immersed, times: [time, time + dt] };
+        let described = self.elastics.iter_mut().zip(&params.elastic).zip(&mut self.arrived);
+        for ((((name, body), elastic), arrived), state) in described.zip(&state.elastic) {
+            body.restore(state).expect("the state is that of this body");
+            if !body.is_active() {
+                continue;
+            }
+            let failed = |source| BodyError::Elastic { name: name.clone(), source };
+            stops.advance(elastic, state, body).map_err(failed)?;
+            *arrived = body.kinetic_energy();
+            let [cells, limit] = Immersed::spread(grid, body);
+            if body.leave(room) {
+                events.push(RigidEvent::Left { body: name.clone(), position: body.centre() });
+            } else if cells > limit {
+                return Err(failed(ElasticError::Strewn { cells, limit }));
+            }
+        }
+        Ok(events)
+    }
+
+    /// Weight of the rigid bodies over a step.
+    pub fn add_weight(&self, params: &WorldParams, immersed: &Immersed, span: Span, bodies: &mut RigidState) {
+        for (body, &surface) in self.rigid_surfaces.iter().enumerate() {
+            let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
+            let displaced = params.fluid.rho() * volume / mass;
+            let beyond = immersed.share_beyond(&params.grid, params.walls, surface);
+            let gain = params.fluid.body_gain(span.time, span.dt, displaced, beyond);
+            self.rigids.apply_impulse(bodies, body, mass * gain, DVec3::ZERO);
+        }
+    }
+
+    /// What elasticity and weight make of the velocities of elastic bodies.
+    pub fn predict_elastic(&mut self, params: &WorldParams, immersed: &Immersed, span: Span) -> Result<(), BodyError> {
+        let Span { time, dt } = span;
+        let numbered = self.elastics.iter_mut().zip(&params.elastic).zip(&self.elastic_surfaces);
+        for (((name, body), elastic), &surface) in numbered.filter(|(((_, body), _), _)| body.is_active()) {
+            let displaced = params.fluid.rho() / elastic.material.density;
+            let beyond = immersed.share_beyond(&params.grid, params.walls, surface);
+            let gravity = params.fluid.body_gain(time, dt, displaced, beyond) / dt;
+            // Over the step to come: velocities move bodies then.
+            let pins = elastic.pins(body.positions(), time + 2.0 * dt, dt);
+            let predicted = body.set_pins(&pins).and_then(|()| body.predict(dt, gravity, &[]));
+            predicted.map_err(|source| BodyError::Elastic { name: name.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Everything but pressure: weight, elasticity, contact and joints → v*.
+    ///
+    /// Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
+    /// thus stays there. What light bodies do about it is known only with the pressure: they lean on what they touch.
+    pub fn predict(
+        &mut self,
+        params: &WorldParams,
+        immersed: &Immersed,
+        span: Span,
+        (state, bodies): (&State, &mut RigidState),
+        mut lap: impl FnMut(&str),
+    ) -> Result<(), BodyError> {
+        let Span { time, dt } = span;
+        self.add_weight(params, immersed, span, bodies);
+        let forces: Vec<[DVec3; 2]> = state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
+        let gain = params.fluid.uniform_gain(time, dt);
+        let lean = leaning::who(&self.rigids, bodies, &forces, gain);
+        let heavy = || forces.iter().enumerate().filter(|(body, _)| !lean[*body]);
+        for (body, &[push, twist]) in heavy() {
+            self.rigids.apply_impulse(bodies, body, push, twist);
+        }
+        let touches = self.rigids.predict_all_but(bodies, [time + dt, dt], |body| lean[body]);
+        lap("forces");
+        if !self.elastics.is_empty() {
+            self.predict_elastic(params, immersed, span)?;
+            self.touch(params, immersed, span, (state, bodies));
+            lap("elasticity");
+        }
+        for (body, &[push, twist]) in heavy() {
+            self.rigids.apply_impulse(bodies, body, -push, -twist);
+        }
+        // Of a push that is taken back, joints take back their part.
+        self.rigids.hold(bodies);
+        self.leaning = leaning::find(&self.rigids, bodies, (&touches, &forces, &lean));
+        Ok(())
+    }
+
+    /// Contact of elastic bodies, which answers what the fluid will do as well: about what it did in the last step.
+    fn touch(
+        &mut self,
+        params: &WorldParams,
+        immersed: &Immersed,
+        span: Span,
+        (state, bodies): (&State, &mut RigidState),
+    ) {
+        let Span { time, dt } = span;
+        let Self { elastics, rigids, elastic_surfaces, rigid_surfaces, .. } = self;
+        let push = |((_, body), forces): (&mut (String, ElasticBody), &Vec<DVec3>), sign: f64| {
+            // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
+            let turn = body.rotation();
+            let impulse: Vec<f64> =
+                forces.iter().flat_map(|force| (sign * (turn * (dt * *force))).to_array()).collect();
+            // What has just left has no step, and nothing pushes it.
+            if body.is_active() {
+                body.apply_impulse(&impulse);
+            }
+        };
+        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, 1.0));
+        let (rho, gain) = (params.fluid.rho(), params.fluid.uniform_gain(time, dt));
+        let is_pressed = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
+            let mass: f64 = body.masses().iter().sum();
+            let push = dt * forces.iter().sum::<DVec3>();
+            body.material().density < LIGHT * rho && leaning::is_pressed(push, mass, gain)
+        };
+        let pressed = elastics.iter().zip(&state.elastic_force).map(is_pressed).collect();
+        let surfaces = [&elastic_surfaces[..], &rigid_surfaces[..]];
+        let mut solids = contact::Solids { elastic: elastics, rigids, state: bodies, surfaces, pressed };
+        contact::resolve(&params.grid, params.walls, immersed, dt, params.pressure.are_supported(), &mut solids);
+        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, -1.0));
+    }
+
+    /// Of elastic bodies: how they are turned, and their kinetic and elastic energy, J. Backward Euler balances the energy of deformation
+    /// at a place with that of the velocity that led there.
+    pub fn measure(&self) -> impl Iterator<Item = (SurfaceId, DQuat, [f64; 2])> {
+        let bodies = self.elastics.iter().zip(&self.elastic_surfaces).zip(&self.arrived);
+        bodies.map(|(((_, body), &surface), &arrived)| (surface, body.rotation(), [arrived, body.elastic_energy()]))
+    }
+
+    /// From now on, and until the next prediction, elastic bodies answer as if they were damped but not elastic.
+    pub fn drop_elasticity(&mut self, dt: f64) -> Result<(), BodyError> {
+        for (name, body) in &mut self.elastics {
+            body.drop_elasticity(dt).map_err(|source| BodyError::Elastic { name: name.clone(), source })?;
+        }
+        Ok(())
+    }
+
+    /// The longest step in which soft bodies do not squeeze elements to nothing, s. What hits a wall at speed v is strained by v/c, c = √(E/ρ), if the
+    /// step spreads the impact over many elements; if v is more than part of c, it must not cross elements in a step. And, if the solve `is_strong`, what is
+    /// being strained is strained by so much in a step that the volume it pushes is about what its surface sweeps. Other ways to answer are there to
+    /// be seen at the steps that they are known for.
+    pub fn squeezing(&self, state: &[ElasticState], is_strong: bool) -> f64 {
+        let longest = |((_, body), state): (&(String, ElasticBody), &ElasticState)| {
+            let fastest = state.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+            let beyond = fastest - BEARABLE * body.material().speed_of_sound();
+            let crossing = if beyond > 0.0 { CROSSED * body.spacing() / beyond } else { f64::INFINITY };
+            if is_strong { crossing.min(STRAINED / body.rate_of_strain(state)) } else { crossing }
+        };
+        self.elastics.iter().zip(state).map(longest).fold(f64::INFINITY, f64::min)
+    }
+}
