@@ -124,29 +124,29 @@ const FORGERIES: &[Forgery] = &[
         let twice: Vec<Bubble> = water(s).bubbles.clone();
         water(s).bubbles.extend(twice);
     }),
-    ("bodies: 0 of them, the scene has 1", |s| s.bodies.bodies.clear()),
+    ("bodies: 0 of them, the scene has 1", |s| s.solids.rigid.bodies.clear()),
     ("bodies: 2 of them, the scene has 1", |s| {
-        let twin = s.bodies.bodies[0].clone();
-        s.bodies.bodies.push(twin);
+        let twin = s.solids.rigid.bodies[0].clone();
+        s.solids.rigid.bodies.push(twin);
     }),
-    ("bodies", |s| s.bodies.bodies[0].position.x = f64::NAN),
-    ("bodies", |s| s.bodies.bodies[0].velocity.x = f64::INFINITY),
-    ("bodies", |s| s.bodies.bodies[0].rotation = DQuat::from_xyzw(0.0, 0.0, 0.0, 0.0)),
-    ("bodies", |s| s.bodies.bodies[0].position.y = 1e300),
+    ("bodies", |s| s.solids.rigid.bodies[0].position.x = f64::NAN),
+    ("bodies", |s| s.solids.rigid.bodies[0].velocity.x = f64::INFINITY),
+    ("bodies", |s| s.solids.rigid.bodies[0].rotation = DQuat::from_xyzw(0.0, 0.0, 0.0, 0.0)),
+    ("bodies", |s| s.solids.rigid.bodies[0].position.y = 1e300),
     ("contacts of another scene", |s| {
-        let mut other = s.bodies.bodies.clone();
-        s.bodies = Default::default();
-        s.bodies.bodies.append(&mut other);
+        let mut other = s.solids.rigid.bodies.clone();
+        s.solids.rigid = Default::default();
+        s.solids.rigid.bodies.append(&mut other);
     }),
-    ("forces on bodies", |s| s.fluid_force.clear()),
-    ("forces", |s| s.fluid_force[0][1].z = f64::NAN),
-    ("elastic bodies: 0 of them", |s| s.elastic.clear()),
-    ("elastic bodies", |s| s.elastic[0].positions.truncate(4)),
-    ("elastic bodies", |s| s.elastic[0].velocities.push(DVec3::ZERO)),
-    ("elastic bodies", |s| s.elastic[0].positions[2].z = f64::NAN),
-    ("bodies", |s| s.elastic[0].positions[2].z = 1e200),
-    ("forces on elastic bodies", |s| s.elastic_force[0].truncate(1)),
-    ("forces on elastic bodies", |s| s.elastic_force.clear()),
+    ("forces on bodies", |s| s.solids.rigid_force.clear()),
+    ("forces", |s| s.solids.rigid_force[0][1].z = f64::NAN),
+    ("elastic bodies: 0 of them", |s| s.solids.elastic.clear()),
+    ("elastic bodies", |s| s.solids.elastic[0].positions.truncate(4)),
+    ("elastic bodies", |s| s.solids.elastic[0].velocities.push(DVec3::ZERO)),
+    ("elastic bodies", |s| s.solids.elastic[0].positions[2].z = f64::NAN),
+    ("bodies", |s| s.solids.elastic[0].positions[2].z = 1e200),
+    ("forces on elastic bodies", |s| s.solids.elastic_force[0].truncate(1)),
+    ("forces on elastic bodies", |s| s.solids.elastic_force.clear()),
 ];
 
 #[test]

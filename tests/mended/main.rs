@@ -129,7 +129,7 @@ fn a_soft_heavy_box_stays_in_its_tank() {
     let mut volume = None;
     while world.state().frame < 24 {
         let report = world.step().unwrap();
-        let lowest = world.state().elastic[0].positions.iter().map(|x| x.y).fold(f64::INFINITY, f64::min);
+        let lowest = world.state().solids.elastic[0].positions.iter().map(|x| x.y).fold(f64::INFINITY, f64::min);
         assert!(lowest > -0.1 * dx, "step {}: {} cells below the floor", report.step, -lowest / dx);
         assert!(report.bodies[0].volume > 0.0, "step {}", report.step);
         let before = *volume.get_or_insert(report.fluid.volume);

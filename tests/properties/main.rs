@@ -4,6 +4,7 @@
 mod support;
 
 mod adjointness;
+mod bodies;
 mod coupled_step;
 mod determinism;
 mod solvers;

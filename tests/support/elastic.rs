@@ -45,7 +45,7 @@ pub fn shell(inner: f64, outer: f64, centre: DVec3, size: f64) -> TetMesh {
 /// An elastic body of a world as it is now.
 pub fn body_of(world: &World, number: usize) -> ElasticBody {
     let mut body = world.params().elastic[number].body([false; 3]).unwrap();
-    body.restore(&world.state().elastic[number]).unwrap();
+    body.restore(&world.state().solids.elastic[number]).unwrap();
     body
 }
 

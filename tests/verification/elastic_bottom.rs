@@ -117,7 +117,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
     // All in its mode, a hundredth of a cell high: v = φ_y with φ = −cos(k x) (sinh or cosh)(k y) ÷ k, y downwards from the top.
     let speed = 0.01 * DX * wet;
     let mut state = world.state().clone();
-    state.elastic[0].velocities = shape.iter().map(|u| speed * *u).collect();
+    state.solids.elastic[0].velocities = shape.iter().map(|u| speed * *u).collect();
     let (grid, end) = (world.params().grid, if is_open { HEIGHT as f64 + 0.5 } else { HEIGHT as f64 } * DX);
     for axis in [Axis::X, Axis::Y] {
         let dims = grid.face_dims(axis);
@@ -140,7 +140,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
     let (mut turns, mut last) = (Vec::new(), speed);
     while turns.len() < 2 {
         let report = world.step().unwrap();
-        let soft = &world.state().elastic[0];
+        let soft = &world.state().solids.elastic[0];
         let next = part(k, &areas, &soft.positions, &soft.velocities);
         if last * next < 0.0 {
             turns.push(report.t - dt * next / (next - last));

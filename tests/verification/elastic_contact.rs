@@ -33,7 +33,7 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
     params.time = fixed_step(0.004);
     let mut world = World::new(params).unwrap();
     let mut state = world.state().clone();
-    let soft = &mut state.elastic[0];
+    let soft = &mut state.solids.elastic[0];
     for (x, v) in soft.positions.iter().zip(&mut soft.velocities) {
         v.x = -4.0 * (x.x - 0.5).signum() * (x.y - 0.4).max(0.0);
     }
@@ -51,7 +51,7 @@ fn the_arms_of_a_horseshoe_meet_and_part() {
     for _ in 0..200 {
         let report = world.step().unwrap();
         drift = drift.max(report.bodies[0].velocity.length());
-        let positions = &world.state().elastic[0].positions;
+        let positions = &world.state().solids.elastic[0].positions;
         last = pairs.iter().map(|&(right, left)| positions[right].x - positions[left].x).fold(f64::MAX, f64::min);
         narrowest = narrowest.min(last);
     }

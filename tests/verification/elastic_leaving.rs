@@ -39,7 +39,7 @@ fn bodies_leave_through_every_side() {
         if (1..6).contains(&events.len()) && saved.is_none() {
             saved = Some(world.state().clone());
         }
-        for (body, state) in report.bodies.iter().zip(&world.state().elastic) {
+        for (body, state) in report.bodies.iter().zip(&world.state().solids.elastic) {
             assert!(state.active || body.impulse == DVec3::ZERO, "{} is pushed though it has left", body.name);
         }
     }
@@ -48,11 +48,13 @@ fn bodies_leave_through_every_side() {
         assert_eq!(told, 1, "{name}: {events:?}");
     }
     assert_eq!(events.len(), 6, "{events:?}");
-    assert!(world.state().elastic[0].active && world.state().elastic.iter().skip(1).all(|body| !body.active));
+    assert!(
+        world.state().solids.elastic[0].active && world.state().solids.elastic.iter().skip(1).all(|body| !body.active)
+    );
     // Where they left, and there they are.
-    let last = world.state().elastic.clone();
+    let last = world.state().solids.elastic.clone();
     let report = world.step().unwrap();
-    assert!(world.state().elastic[1..] == last[1..]);
+    assert!(world.state().solids.elastic[1..] == last[1..]);
     // At 5 m/s a step of two cells would be 33 ms.
     assert!(report.dt > 0.04, "{} s", report.dt);
 
@@ -89,7 +91,7 @@ fn a_body_that_is_torn_apart_is_an_error() {
     params.elastic = vec![elastic("rag", ball(0.2, DVec3::splat(0.5), 0.1), material(1e2, 0.3, 2.0))];
     let mut world = World::new(params).unwrap();
     let mut state = world.state().clone();
-    state.elastic[0].positions.iter_mut().for_each(|x| *x = 0.5 + 20.0 * (*x - 0.5));
+    state.solids.elastic[0].positions.iter_mut().for_each(|x| *x = 0.5 + 20.0 * (*x - 0.5));
     world.restore(state).unwrap();
     let error = world.step().expect_err("it is torn apart");
     let is_strewn = |error: &StepError| {
@@ -97,5 +99,5 @@ fn a_body_that_is_torn_apart_is_an_error() {
         name == "rag" && matches!(source, ElasticError::Strewn { .. })
     };
     assert!(is_strewn(&error) && error.to_string().len() <= 300, "{error}");
-    assert!(world.state().elastic[0].positions.iter().all(|x| x.is_finite()));
+    assert!(world.state().solids.elastic[0].positions.iter().all(|x| x.is_finite()));
 }

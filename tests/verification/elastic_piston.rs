@@ -69,7 +69,7 @@ fn frequency_error(width: usize, density: f64) -> f64 {
     // All in its lowest mode: a hundredth of a cell at the end.
     let speed = 0.01 * DX * omega;
     let mut state = world.state().clone();
-    let soft = &mut state.elastic[0];
+    let soft = &mut state.solids.elastic[0];
     for (x, v) in soft.positions.iter().zip(&mut soft.velocities) {
         *v = DVec3::X * speed * (k * (x.x + DX)).sin() / (k * length).sin();
     }

@@ -46,7 +46,7 @@ fn holds(what: &str, scene: &Scene) {
     while (world.state().frame as i64) < scene.file.time.frames {
         let report = world.step().unwrap();
         let state = world.state();
-        for x in &state.elastic[0].positions {
+        for x in &state.solids.elastic[0].positions {
             for a in 0..3 {
                 for (wall, depth) in params.walls[a].iter().zip([grid.origin[a] - x[a], x[a] - grid.upper()[a]]) {
                     deepest = if *wall == Wall::Open { deepest } else { deepest.max(depth) };

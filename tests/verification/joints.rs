@@ -41,7 +41,7 @@ fn forbidden(params: WorldParams, steps: usize) -> f64 {
     let mut worst: f64 = 0.0;
     for _ in 0..steps {
         let report = world.step().unwrap();
-        let state = &world.state().bodies;
+        let state = &world.state().solids.rigid;
         let twist = |body: usize| rigids.velocity(state, body).twist();
         let speed = |body: usize| {
             let velocity = rigids.velocity(state, body);
@@ -140,7 +140,7 @@ fn welded_halves_are_one_body() {
                 let (rigids, _) = params.rigids().unwrap();
                 let mut world = World::new(params).unwrap();
                 world.step().unwrap();
-                let velocity = rigids.velocity(&world.state().bodies, 0);
+                let velocity = rigids.velocity(&world.state().solids.rigid, 0);
                 (velocity.at(middle), velocity.angular)
             };
             let (v, w) = start(vec![whole], vec![]);
@@ -197,7 +197,7 @@ fn light_buoys_on_joints_go_where_the_fluid_lets_them() {
         while world.state().frame < 24 {
             let report = world.step().unwrap();
             fastest = report.bodies.iter().map(|body| body.velocity.length()).fold(fastest, f64::max);
-            gap = rigids.joint_gaps(&world.state().bodies).into_iter().fold(gap, f64::max);
+            gap = rigids.joint_gaps(&world.state().solids.rigid).into_iter().fold(gap, f64::max);
         }
         println!("{kind:?} {other:?}: {fastest:.2} m/s, joint open by {gap:.1e} m");
         assert!(fastest < 4.0 && gap < 0.01 / 16.0, "{kind:?} {other:?}: {fastest} m/s, {gap} m");

@@ -9,7 +9,7 @@ use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, FaceField, Grid};
 use bathtub_engine::solid::{Motion, Obstacle};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{PressureParams, Scheme, TimeParams, World, WorldParams};
+use bathtub_engine::world::{CouplingParams, PressureParams, TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};
 
 /// A closed box of still air without gravity, solved to 1e-10.
@@ -36,11 +36,11 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
         elastic: Vec::new(),
         pressure: PressureParams {
             solver: PressureSolver::Multigrid,
-            scheme: Scheme::Monolithic,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },
             strict: true,
             allow_incompatible: false,
         },
+        coupling: CouplingParams::default(),
         time: TimeParams { fps: 1.0, cfl: 1.0, max_dt: f64::INFINITY, min_dt: 1e-12 },
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! SI units everywhere; y is up by convention, gravity is whatever the scene says.
 
+mod clock;
 pub mod coupling;
+pub mod cut;
 pub mod fluid;
 pub mod geometry;
 pub mod grid;

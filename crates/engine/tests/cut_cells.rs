@@ -3,8 +3,8 @@
 //! Σ over a cell's faces of ±(open area) equals the vector area of its polygons: then a constant
 //! pressure exerts no force, a flow that moves with the body feels none of it, and Archimedes is an identity.
 
+use bathtub_engine::cut::{BodyCut, CutCells, cut, open_from_distance};
 use bathtub_engine::geometry::{Pose, RigidVelocity, Shape, SignedDistance, TriMesh};
-use bathtub_engine::grid::cut_cells::{BodyCut, CutCells, cut, open_from_distance};
 use bathtub_engine::grid::{Axis, CellField, Grid};
 use glam::{DQuat, DVec3};
 use proptest::prelude::*;

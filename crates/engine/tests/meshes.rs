@@ -1,8 +1,8 @@
 //! The meshes that come with the scenes are sound.
 
+use bathtub_engine::cut::{CutCells, cut};
 use bathtub_engine::geometry::{MeshFormat, Pose, Shape, SignedDistance};
 use bathtub_engine::grid::Grid;
-use bathtub_engine::grid::cut_cells::{CutCells, cut};
 use glam::DVec3;
 use std::sync::Arc;
 

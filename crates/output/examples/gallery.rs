@@ -6,7 +6,7 @@ use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
-use bathtub_engine::solid::RigidState;
+use bathtub_engine::solid::SolidState;
 use bathtub_engine::world::State;
 use bathtub_output::frame::{self, Frame, FrameSettings, SmokeFrame, Surface, VelocityOutput, Visible};
 use bathtub_output::picture::{picture_path, write_animation, write_png};
@@ -85,10 +85,7 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         velocity: FaceField::new(&frame.grid, 0.25),
         pressure: double(density),
         fluid: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
-        bodies: RigidState::default(),
-        elastic: Vec::new(),
-        elastic_force: Vec::new(),
-        fluid_force: Vec::new(),
+        solids: SolidState::default(),
     };
     let identity = checkpoint::Identity {
         build: "gallery".into(),

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p bathtub-output --example water -- DIRECTORY [CELLS] [NAME]
 
+use bathtub_engine::cut::{CutCells, cut};
 use bathtub_engine::geometry::{Pose, Shape, TriMesh};
-use bathtub_engine::grid::cut_cells::{CutCells, cut};
 use bathtub_engine::grid::{CellField, Grid};
 use bathtub_output::frame::Surface;
 use bathtub_output::picture::write_png;

@@ -8,7 +8,7 @@ use crate::bodies::{self, Meshes};
 use crate::document::Document;
 use crate::elastic::Room;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{SceneFile, SolverName, WallEntry};
+use crate::file::{SceneFile, SchemeName, SolverName, WallEntry};
 use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
 use crate::tetrahedra::TetFiles;
@@ -18,7 +18,7 @@ use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
-use bathtub_engine::world::{PressureParams, Scheme, TimeParams, WorldParams};
+use bathtub_engine::world::{CouplingParams, PressureParams, Scheme, TimeParams, WorldParams};
 use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -106,9 +106,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
         }
     };
     let memory = check_memory(&document, &file, contents, options)?;
-    let pressure = pressure(&file);
+    let (pressure, coupling) = (pressure(&file), coupling(&file));
     let time = time(&document, &file)?;
-    let params = WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, time };
+    let params =
+        WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, coupling, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
     let meshes = [meshes.assets, tetrahedra.assets].concat();
     let hash = hash::hash(&file, &meshes);
@@ -234,7 +235,7 @@ fn pressure(file: &SceneFile) -> PressureParams {
     let pressure = &file.pressure;
     PressureParams {
         solver: match pressure.solver {
-            SolverName::Multigrid | SolverName::DampingOnly | SolverName::Weak => PressureSolver::Multigrid,
+            SolverName::Multigrid => PressureSolver::Multigrid,
             SolverName::A18P0 => PressureSolver::A18 { corrections: 0 },
             SolverName::A18P1 => PressureSolver::A18 { corrections: 1 },
             SolverName::A18P2 => PressureSolver::A18 { corrections: 2 },
@@ -245,11 +246,6 @@ fn pressure(file: &SceneFile) -> PressureParams {
             SolverName::Zb17Spd => PressureSolver::Zb17Spd,
             SolverName::Zb17Indefinite => PressureSolver::Zb17Indefinite,
         },
-        scheme: match pressure.solver {
-            SolverName::DampingOnly => Scheme::DampingOnly,
-            SolverName::Weak => Scheme::Weak,
-            _ => Scheme::Monolithic,
-        },
         params: SolveParams {
             tolerance: pressure.tolerance,
             max_iterations: pressure.max_iterations as usize,
@@ -258,6 +254,15 @@ fn pressure(file: &SceneFile) -> PressureParams {
         strict: pressure.strict,
         allow_incompatible: pressure.allow_incompatible,
     }
+}
+
+fn coupling(file: &SceneFile) -> CouplingParams {
+    let scheme = match file.coupling.scheme {
+        SchemeName::Monolithic => Scheme::Monolithic,
+        SchemeName::Weak => Scheme::Weak,
+        SchemeName::DampingOnly => Scheme::DampingOnly,
+    };
+    CouplingParams { scheme }
 }
 
 fn time(document: &Document, file: &SceneFile) -> Result<TimeParams, SceneError> {

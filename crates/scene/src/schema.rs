@@ -87,7 +87,7 @@ impl Checker<'_> {
                 if branches.iter().any(|b| b["const"] == s.as_str() || in_enum(b, s)) {
                     return Ok(());
                 }
-                let hint = suggest(s, &names, "of");
+                let hint = moved(path, s).unwrap_or_else(|| suggest(s, &names, "of"));
                 self.refuse(node.place, path, format!("unknown value \"{s}\"{hint}"))
             }
             Value::Table(entries) if !names.is_empty() => {
@@ -198,6 +198,13 @@ pub fn range_text(schema: &Json) -> String {
         |l: f64| if l.abs() >= 1e9 { format!("{l:e}") } else { format!("{l:?}").trim_end_matches(".0").to_owned() };
     let part = |(name, sign): &(&str, &str)| schema[*name].as_f64().map(|l| format!("{sign} {}", number(l)));
     limits.iter().filter_map(part).collect::<Vec<_>>().join(" and ")
+}
+
+/// Where a value went that a key had once.
+fn moved(path: &str, value: &str) -> Option<String> {
+    let is_scheme = path == "pressure.solver" && ["weak", "damping-only"].contains(&value);
+    is_scheme
+        .then(|| format!("; how solids answer is no matter of the solver: set coupling.scheme = \"{value}\" instead"))
 }
 
 fn in_enum(branch: &Json, s: &str) -> bool {

@@ -52,8 +52,8 @@ struct Case {
 }
 
 const CASES: [Case; 5] = [
-    Case { name: "weak", set: &["pressure.solver=weak"], expected: Expected::Failure },
-    Case { name: "damping only", set: &["pressure.solver=damping-only"], expected: Expected::Wrong },
+    Case { name: "weak", set: &["coupling.scheme=weak"], expected: Expected::Failure },
+    Case { name: "damping only", set: &["coupling.scheme=damping-only"], expected: Expected::Wrong },
     Case { name: "strong", set: &[], expected: Expected::Fine },
     Case { name: "strong, more damping", set: &["elastic.beam.damping.stiffness=1e-4"], expected: Expected::Fine },
     Case { name: "strong, no damping", set: &["elastic.beam.damping.stiffness=0"], expected: Expected::Fine },
@@ -118,14 +118,14 @@ fn follow(scene: &Scene) -> Result<Course, Failure> {
     course.frames = [0, scene.frames()];
     let masses = body.body([false; 3]).expect("the world has taken it").masses().to_vec();
     let height = |world: &World| {
-        let positions = &world.state().elastic[0].positions;
+        let positions = &world.state().solids.elastic[0].positions;
         masses.iter().zip(positions).map(|(m, x)| m * x.y).sum::<f64>() / masses.iter().sum::<f64>()
     };
     let start = height(&world);
     course.heights.push((0.0, start));
     while world.state().frame < course.frames[1] {
         let error = world.step().err().map(|error| error.to_string());
-        let state = &world.state().elastic[0];
+        let state = &world.state().solids.elastic[0];
         course.heights.push((world.state().time, height(&world)));
         course.rise = course.rise.max(height(&world) - start);
         course.speed = state.velocities.iter().map(|v| v.length()).fold(course.speed, f64::max);

@@ -9,8 +9,8 @@
 //!
 //! so that only the truncation error of the cut cells is left.
 
+use bathtub_engine::cut::{CutCells, cut};
 use bathtub_engine::geometry::{Pose, Shape};
-use bathtub_engine::grid::cut_cells::{CutCells, cut};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solve::{PressureSolve, PressureSolver, SolveError, SolveParams};
 use glam::{DQuat, DVec2, DVec3};

@@ -116,7 +116,7 @@ impl System {
         let distance = state.fluid.water().expect("a dam of water").distance.clone();
         let beam = &params.elastic[0];
         let mut body = beam.body([false; 3]).expect("a beam that the world has taken");
-        body.restore(&state.elastic[0]).expect("the state is that of this beam");
+        body.restore(&state.solids.elastic[0]).expect("the state is that of this beam");
         let pins = beam.pins(body.positions(), state.time, dt);
         let started = Instant::now();
         body.set_pins(&pins).and_then(|()| body.predict(dt, gravity, &[])).expect("the world has moved it");

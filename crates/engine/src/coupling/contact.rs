@@ -18,7 +18,7 @@
 use super::folds::folds;
 use super::immersed::{Immersed, Near};
 use crate::fluid::boundary::Wall;
-use crate::geometry::SurfaceId;
+use crate::geometry::{Nearest, SurfaceId};
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::rigid::{RigidState, Rigids};
@@ -158,6 +158,31 @@ fn gauss_seidel(matrix: &[f64], rows: &[Row], friction: impl Fn(usize) -> f64) -
     impulses
 }
 
+/// The corners of the triangle of a body that is nearest to a point, with weights, and the way from there to the point.
+fn point_on(body: &ElasticBody, nearest: &Nearest, at: DVec3) -> ([(u32, f64); 3], DVec3) {
+    let triangle = body.surface().triangles[nearest.triangle as usize];
+    let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
+    let on_surface: DVec3 = corners.iter().map(|(v, w)| *w * body.positions()[*v as usize]).sum();
+    (corners, (at - on_surface).normalize_or_zero() * nearest.distance.signum())
+}
+
+/// The sides of the domain that stop a vertex and are nearer than `around`, m: the way inwards, and the gap. A vertex that is beyond a side at
+/// rest is meant to be there: a piston fills its cylinder.
+fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around: f64) -> Vec<(DVec3, f64)> {
+    let mut near = Vec::new();
+    for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
+        let a = axis.index();
+        let gaps = |at: DVec3| [at[a] - grid.origin[a], grid.upper()[a] - at[a]];
+        for (side, inwards) in [(0, 1.0), (1, -1.0)] {
+            let gap = gaps(at)[side];
+            if !matches!(walls[a][side], Wall::Open) && gap < around && gaps(rest)[side] >= 0.0 {
+                near.push((inwards * axis.unit(), gap));
+            }
+        }
+    }
+    near
+}
+
 /// All touches that could matter within the step, and vertices near what moves as it is told that do not touch it.
 fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> (Vec<Touch>, Vec<Touch>) {
     let (mut touches, mut near) = (Vec::new(), Vec::new());
@@ -186,18 +211,9 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
         for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
             let at = body.positions()[vertex as usize];
             let own = Side::Elastic { body: n, corners: [(vertex, 1.0), (vertex, 0.0), (vertex, 0.0)] };
-            for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
-                let a = axis.index();
-                let given = || Side::Given { velocity: DVec3::ZERO };
-                let gaps = |at: DVec3| [at[a] - grid.origin[a], grid.upper()[a] - at[a]];
-                for (side, inwards) in [(0, 1.0), (1, -1.0)] {
-                    let gap = gaps(at)[side];
-                    // What is beyond a side at rest is meant to be there: a piston fills its cylinder.
-                    let is_meant = gaps(body.rest().vertices[vertex as usize])[side] < 0.0;
-                    if !matches!(walls[a][side], Wall::Open) && gap < around && !is_meant {
-                        add([own.clone(), given()], inwards * axis.unit(), gap);
-                    }
-                }
+            let rest = body.rest().vertices[vertex as usize];
+            for (inwards, gap) in sides_near(grid, walls, [at, rest], around) {
+                add([own.clone(), Side::Given { velocity: DVec3::ZERO }], inwards, gap);
             }
             for Near { surface, distance, normal } in immersed.near(grid.dx, elastic_surfaces[n], amid(at), around) {
                 if let Some(side) = solids.side(immersed, surface, amid(at)) {
@@ -217,10 +233,7 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
             else {
                 continue;
             };
-            let triangle = body.surface().triangles[nearest.triangle as usize];
-            let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
-            let on_surface: DVec3 = corners.iter().map(|(v, w)| *w * body.positions()[*v as usize]).sum();
-            let normal = (corner - on_surface).normalize_or_zero() * nearest.distance.signum();
+            let (corners, normal) = point_on(body, &nearest, corner);
             let rigid = solids.side(immersed, surface, corner).filter(|_| normal != DVec3::ZERO);
             if let Some(rigid) = rigid {
                 add([rigid, Side::Elastic { body: n, corners }], normal, nearest.distance);

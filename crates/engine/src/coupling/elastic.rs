@@ -1,9 +1,9 @@
 //! Elastic bodies in the coupled solve: vertices have three freedoms each, and answer with A⁻¹ of the step \[ZB17, eq. 6\].
 
-use super::monolithic::{Answers, Moving, Pushed, SurfacePush};
+use super::monolithic::{Answers, Moving, SurfacePush};
 use crate::geometry::SurfaceId;
 use crate::solid::elastic::ElasticBody;
-use crate::solid::{Attached, Follow, Freedoms, Response};
+use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
 use crate::solve::ElasticStep;
 use glam::DVec3;
 use std::collections::BTreeMap;

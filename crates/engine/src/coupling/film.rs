@@ -40,6 +40,8 @@ pub(super) struct Surface<'a> {
     met: Vec<Piece>,
     /// Of a surface that is wholly in the domain: what stands in for the rest, and the pieces inside of bodies that it is joined with.
     rest: Option<(Film, Vec<Piece>)>,
+    /// Areas of pieces in cells that no fluid passes.
+    dropped: Vec<(u32, DVec3)>,
 }
 
 /// The part of a surface that meets no fluid the grid could resolve: the fluid there has the pressure of cells around.
@@ -47,6 +49,8 @@ pub(super) struct Surface<'a> {
 struct Film {
     /// Its part of B, three by three freedoms.
     row: Row,
+    /// Its area, in faces of the grid.
+    area: DVec3,
     /// Cells that stand in for it, and their parts of 1. None if nothing is missing.
     shares: Vec<(u32, f64)>,
 }
@@ -85,7 +89,7 @@ fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
 impl<'a> Surface<'a> {
     /// A surface of which a part is beyond the domain, or that answers vertex by vertex.
     pub fn open(follow: &'a Follow, pieces: Vec<Piece>) -> Self {
-        Self { follow, met: pieces, rest: None }
+        Self { follow, met: pieces, rest: None, dropped: Vec::new() }
     }
 
     /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
@@ -100,14 +104,15 @@ impl<'a> Surface<'a> {
     ) -> Self {
         let (met, dropped): (Vec<_>, Vec<_>) =
             pieces.into_iter().partition(|piece| is_passed(grid, boundary, piece.cell as usize));
+        let areas = dropped.iter().map(|piece| (piece.cell, piece.area)).collect();
         let inside: Vec<Piece> = dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
         let (mut missing, mut area) = (Row::new(), DVec3::ZERO);
         for piece in met.iter().chain(&inside) {
             area -= piece.area;
             follow.gather(&piece.point, -piece.area, |n, part| *missing.entry(n).or_default() += part);
         }
-        let film = Film { row: missing, shares: shares(grid, &met, area) };
-        Self { follow, met, rest: Some((film, inside)) }
+        let film = Film { row: missing, area, shares: shares(grid, &met, area) };
+        Self { follow, met, rest: Some((film, inside)), dropped: areas }
     }
 
     /// B: what the surface pushes into cells, by threes of freedoms; to be added up.
@@ -116,12 +121,27 @@ impl<'a> Surface<'a> {
         for Piece { cell, area, point, .. } in &self.met {
             self.follow.gather(point, *area, |n, part| entries.push((*cell, n as u32, part)));
         }
-        if let Some((Film { row, shares }, _)) = &self.rest {
+        if let Some((Film { row, shares, .. }, _)) = &self.rest {
             for (cell, share) in shares {
                 entries.extend(row.iter().map(|(n, part)| (*cell, *n as u32, *share * *part)));
             }
         }
         entries
+    }
+
+    /// Areas that are not in B though pressure acts on them, in faces of the grid, less those that stand in for them.
+    pub fn unmet(&self) -> Vec<(u32, DVec3)> {
+        let mut unmet = self.dropped.clone();
+        if let Some((Film { area, shares, .. }, _)) = &self.rest {
+            unmet.extend(shares.iter().map(|(cell, share)| (*cell, -*share * *area)));
+        }
+        for Piece { cell, area, point, .. } in &self.met {
+            let held = self.follow.held(point);
+            if held != DVec3::ZERO {
+                unmet.push((*cell, held * *area));
+            }
+        }
+        unmet
     }
 
     /// Whether B has more than the surface that fluid meets.
@@ -149,7 +169,7 @@ impl<'a> Surface<'a> {
             self.follow.gather(point, (at_middle(*cell) - impulse(point.at)) * *area, &mut add);
             self.follow.gather_slope(point, -*area, *spread * weight, &mut add);
         }
-        let Some((Film { row, shares }, inside)) = &self.rest else { return };
+        let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
         // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: what moved when
         // they were laid on planes of the grid.
         let mut missing = Row::new();

@@ -17,7 +17,7 @@ use super::immersed::Immersed;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::Projection;
 use crate::fluid::water::WaterState;
-use crate::grid::{Grid, strides, unravel};
+use crate::grid::Grid;
 use crate::solve::LEAST_CHAMBER;
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -177,11 +177,9 @@ impl Pushing<'_> {
         }
         for face in boundary.given.iter().filter(|face| face.body.is_none() && face.velocity != 0.0) {
             let a = face.axis.index();
-            let at = unravel(grid.face_dims(face.axis), face.index);
-            let upper = at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]);
             let flux = face.velocity * boundary.open.axes[a][face.index];
-            let below = (at[a] > 0).then(|| (upper - strides(grid.dims)[a], -flux));
-            let above = (at[a] < grid.dims[a]).then_some((upper, flux));
+            let [below, above] = grid.cells_beside(face.axis, face.index);
+            let (below, above) = (below.map(|cell| (cell, -flux)), above.map(|cell| (cell, flux)));
             let side = |is_upper: bool| matches!(boundary.walls[a][usize::from(is_upper)], Wall::Inflow { .. });
             let cause = match (below, above) {
                 (None, _) if side(false) => Some(Cause::Side(a, false)),

@@ -21,11 +21,11 @@
 use super::Medium;
 use super::film::{Piece, Surface, add};
 use super::immersed::{Body, Immersed};
+use crate::cut::CutPolygon;
+use crate::cut::voxels::Voxels;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::closest;
-use crate::grid::cut_cells::CutPolygon;
-use crate::grid::voxels::Voxels;
-use crate::grid::{Axis, FaceField, Grid, strides, unravel};
+use crate::grid::{FaceField, Grid};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::{Attached, Follow, Point};
 use crate::solve::{ConstrainedFace, Push};
@@ -59,6 +59,8 @@ pub struct SurfaceRows {
     pub faces: Vec<FaceRow>,
     /// Whether B has more than its surface: what it stands on.
     pub is_closed: bool,
+    /// Areas (in faces of the grid) on which pressure acts and which are not in B, less what stands in for them: somebody else takes what it does there.
+    pub unmet: Vec<(u32, DVec3)>,
 }
 
 /// A face that a solid takes along.
@@ -91,7 +93,8 @@ impl SurfaceRows {
         let (follow, solid) = (&attached.follow, immersed.body(attached.surface));
         let faces = face_rows(scene, attached);
         let mut pieces = polygons(grid, solid, follow, solid.exposed());
-        pieces.extend(closed_faces(scene, attached));
+        let mut unmet = Vec::new();
+        pieces.extend(closed_faces(scene, attached, &mut unmet));
         let surface = if let Follow::Rigid { .. } = follow
             && !solid.crosses_open_side(grid, boundary.walls)
             // Faces cannot tell either which of them are between bodies that are joined.
@@ -123,7 +126,8 @@ impl SurfaceRows {
             let moment = axes * DVec3::from_slice(&lift[3..]);
             lift[3..].copy_from_slice(&moment.to_array());
         }
-        Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film() }
+        unmet.extend(surface.unmet());
+        Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film(), unmet }
     }
 }
 
@@ -152,15 +156,20 @@ fn point_near(scene: &Scene, attached: &Attached, at: DVec3) -> Option<Point> {
 }
 
 /// Faces that a surface all but closes or takes along: what it pushes through them leaves the cell below and enters the one above.
-fn closed_faces(scene: &Scene, attached: &Attached) -> Vec<Piece> {
+/// Those with no point of the surface near them are `unmet`.
+fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)>) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for face in scene.boundary.given.iter().filter(|face| face.body == Some(attached.surface)) {
-        let (at, cells) = across(scene.grid, face.axis, face.index);
-        let Some(point) = point_near(scene, attached, at) else { continue };
+        let (at, cells) = (scene.grid.face_at(face.axis, face.index), scene.grid.cells_beside(face.axis, face.index));
+        let point = point_near(scene, attached, at);
         let open = scene.boundary.open.axes[face.axis.index()][face.index];
         for (cell, sign) in cells.into_iter().zip([-open, open]) {
-            let piece = |cell| Piece { cell, area: sign * face.axis.unit(), point, spread: DMat3::ZERO };
-            pieces.extend(cell.map(|cell| piece(cell as u32)));
+            let Some(cell) = cell.map(|cell| cell as u32) else { continue };
+            let area = sign * face.axis.unit();
+            match point {
+                Some(point) => pieces.push(Piece { cell, area, point, spread: DMat3::ZERO }),
+                None => unmet.push((cell, area)),
+            }
         }
     }
     pieces
@@ -171,7 +180,7 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
     let mut rows = Vec::new();
     for face in scene.boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let (axis, index) = (face.axis, face.index);
-        let (at, cells) = across(scene.grid, axis, index);
+        let (at, cells) = (scene.grid.face_at(axis, index), scene.grid.cells_beside(axis, index));
         let Some(point) = point_near(scene, attached, at) else { continue };
         let open = scene.boundary.open.axes[axis.index()][index];
         let is_wet =
@@ -183,15 +192,6 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
         rows.push(FaceRow { face: ConstrainedFace { axis, index, mass }, arriving, row });
     }
     rows
-}
-
-/// The centre of a face, and the cells below and above it.
-fn across(grid: &Grid, axis: Axis, index: usize) -> (DVec3, [Option<usize>; 2]) {
-    let at = unravel(grid.face_dims(axis), index);
-    let (a, upper) = (axis.index(), at[0] + grid.dims[0] * (at[1] + grid.dims[1] * at[2]));
-    let below = (at[a] > 0).then(|| upper - strides(grid.dims)[a]);
-    let above = (at[a] < grid.dims[a]).then_some(upper);
-    (grid.face_centre(axis, at), [below, above])
 }
 
 /// With the weight of the fluid on its faces, the pressure of cells carries the fluid in place of a body's voxels. Its shape displaces

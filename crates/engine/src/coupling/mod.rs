@@ -3,12 +3,14 @@
 pub mod contact;
 mod dense;
 pub mod elastic;
+pub mod family;
 mod film;
 mod folds;
 pub mod immersed;
 pub mod incompatible;
 pub mod interface;
 pub mod leaning;
+mod ledger;
 pub mod monolithic;
 pub mod rigid;
 mod sparse;

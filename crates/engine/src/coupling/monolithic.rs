@@ -13,13 +13,14 @@
 
 use super::immersed::Immersed;
 use super::interface::{FaceRow, Scene, SurfaceRows};
+use super::ledger::{Carried, Exchange, carried};
 use super::{Medium, dense, sparse};
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::geometry::SurfaceId;
 use crate::grid::{CellField, FaceField, Grid};
-use crate::solid::{Attached, Follow, Freedoms, Response};
-use crate::solve::{Push, SolidTerms, SolveError, SolveParams, WORST};
+use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
+use crate::solve::{Push, SolidTerms, SolveError, SolveInfo, SolveParams, WORST};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -98,17 +99,6 @@ pub struct Moving {
     pub velocity: Vec<f64>,
 }
 
-/// What the fluid does to the freedoms of a unit over a step.
-#[derive(Clone, Debug, Default)]
-pub struct Pushed {
-    /// All of it, N s, N m s, or what goes with the freedom.
-    pub impulse: Vec<f64>,
-    /// Which part of that corrects the hydrostatic pressure of cells to that at the surface.
-    pub lift: Vec<f64>,
-    /// What the velocities of few freedoms change by; of many nothing is told.
-    pub change: Vec<f64>,
-}
-
 /// What the fluid does to a surface as a whole: N s, and N m s about the centre of mass of its solid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SurfacePush {
@@ -159,36 +149,44 @@ pub struct Outcome {
     pub projected: Projected,
     /// How many solves there were.
     pub rounds: usize,
+    /// Whether in the last of them nobody leaned otherwise than before.
+    pub settled: bool,
     /// What the fluid does to the surfaces.
     pub pushes: Vec<SurfacePush>,
     /// Largest |D u − pushed| left in a cell, m/s.
     pub residual_flux: f64,
     /// Flow into each bubble that should be none, in units of dx², m/s.
     pub bubble_flux: Vec<f64>,
+    /// What is left of the momentum that fluid, solids and walls exchanged, relative to it.
+    pub momentum_error: f64,
 }
 
 /// Solve for the pressure and what it does to fluid and solids: u*, v* → u, v.
-pub fn couple(
+pub fn couple(fluid: FluidSide, solids: &mut [&mut dyn Answers], params: &CoupleParams) -> Result<Outcome, SolveError> {
+    let rows = fluid.rows(solids);
+    couple_with(fluid, &rows, solids, params)
+}
+
+/// The same with rows that are known.
+fn couple_with(
     mut fluid: FluidSide,
+    rows: &Rows,
     solids: &mut [&mut dyn Answers],
     params: &CoupleParams,
 ) -> Result<Outcome, SolveError> {
-    let rows = fluid.rows(solids);
     let mass = fluid.medium.rho * fluid.grid.dx.powi(3);
     fluid.rest_faces();
+    let before = fluid.carried();
     let arriving = solids.iter().any(|kind| kind.can_lean()).then(|| fluid.velocity.clone());
     let (mut iterations, mut rounds) = (0, 0);
     let projected = loop {
         let units: Vec<Vec<Unit>> = solids
             .iter_mut()
-            .map(|kind| kind.freedoms().into_iter().map(|freedoms| Unit::new(freedoms, &rows, mass)).collect())
+            .map(|kind| kind.freedoms().into_iter().map(|freedoms| Unit::new(freedoms, rows, mass)).collect())
             .collect();
         let all = || units.iter().flatten();
-        fluid.projection.set_bodies(if params.scheme == Scheme::Weak {
-            SolidTerms::default()
-        } else {
-            fluid.terms(all())
-        });
+        let do_answer = params.scheme != Scheme::Weak;
+        fluid.projection.set_bodies(terms(fluid.grid, fluid.medium.rho, all().filter(|_| do_answer)));
         let pushed: Vec<(usize, f64)> =
             fluid.sources.iter().copied().chain(all().flat_map(Unit::pushed_volume)).collect();
         let solved = fluid.project(&pushed, &params.solve);
@@ -200,20 +198,14 @@ pub fn couple(
             continue;
         }
         let mut projected = solved?;
-        iterations += projected.info.iterations;
-        rounds += 1;
+        (iterations, rounds) = (iterations + projected.info.iterations, rounds + 1);
         projected.info.iterations = iterations;
-        if params.strict && !projected.info.converged {
-            let (residual, tolerance) = (projected.info.residual, params.solve.tolerance);
-            return Err(SolveError::NotConverged { iterations, residual, tolerance });
-        }
+        params.check(&projected.info)?;
         for (kind, units) in solids.iter_mut().zip(&units) {
             kind.push(units.iter().map(|unit| unit.pushed(fluid.pressure, mass)).collect());
         }
         let Some(arriving) = &arriving else { break projected };
-        let part = if rounds <= LEANING { 0.0 } else { WORST };
-        let slack = if rounds <= 4 * LEANING { SLACK * fluid.grid.dx / fluid.dt } else { f64::INFINITY };
-        if !solids.iter_mut().fold(false, |any, kind| kind.settle(slack, part) | any) {
+        if !lean_anew(solids, rounds, SLACK * fluid.grid.dx / fluid.dt) {
             break projected;
         }
         // What leans on something else moves and answers otherwise: once more from the start.
@@ -221,11 +213,25 @@ pub fn couple(
         fluid.velocity.clone_from(arriving);
     };
     solids.iter_mut().for_each(|kind| kind.finish());
-    let pushed = fluid.pushed_by(&rows, solids);
-    let residual_flux = fluid.projection.residual_flux(fluid.boundary, &pushed, fluid.velocity);
-    let bubble_flux = fluid.projection.pocket_flux(fluid.boundary, &pushed, fluid.velocity);
-    let pushes = solids.iter().flat_map(|kind| kind.totals()).collect();
-    Ok(Outcome { projected, rounds, pushes, residual_flux, bubble_flux })
+    Ok(fluid.outcome(rows, solids, (projected, rounds), before))
+}
+
+/// Let solids find anew what they lean on; whether any does so otherwise than before.
+fn lean_anew(solids: &mut [&mut dyn Answers], rounds: usize, slack: f64) -> bool {
+    let part = if rounds <= LEANING { 0.0 } else { WORST };
+    let slack = if rounds <= 4 * LEANING { slack } else { f64::INFINITY };
+    solids.iter_mut().fold(false, |any, kind| kind.settle(slack, part) | any)
+}
+
+impl CoupleParams {
+    /// Whether a solve may end like this.
+    fn check(&self, info: &SolveInfo) -> Result<(), SolveError> {
+        if info.converged || !self.strict {
+            return Ok(());
+        }
+        let &SolveInfo { iterations, residual, .. } = info;
+        Err(SolveError::NotConverged { iterations, residual, tolerance: self.solve.tolerance })
+    }
 }
 
 /// Let the fluid follow solids that move as they do and answer nothing: u* → u.
@@ -286,18 +292,45 @@ impl FluidSide<'_> {
         surface_rows(&scene, moving.iter().map(|moving| &moving.attached))
     }
 
+    fn carried(&self) -> Carried {
+        carried(self.grid, self.boundary, self.medium.liquid, self.velocity)
+    }
+
     /// What solids push is B v, through faces that move with them as well: those rest meanwhile.
     fn rest_faces(&mut self) {
         self.boundary.set_body_velocity(self.grid, |_, _| DVec3::ZERO);
         self.boundary.impose(self.velocity);
     }
 
-    fn terms<'u>(&self, units: impl Iterator<Item = &'u Unit>) -> SolidTerms {
-        terms(self.grid, self.medium.rho, units)
-    }
-
     fn project(&mut self, pushed: &[(usize, f64)], params: &SolveParams) -> Result<Projected, SolveError> {
         self.projection.project(self.boundary, self.medium.liquid, pushed, params, self.velocity, self.pressure)
+    }
+
+    /// What came out of the last solve, measured on what fluid and solids do now.
+    fn outcome(
+        self,
+        rows: &Rows,
+        solids: &[&mut dyn Answers],
+        (projected, rounds): (Projected, usize),
+        before: Carried,
+    ) -> Outcome {
+        let pushed = self.pushed_by(rows, solids);
+        let residual_flux = self.projection.residual_flux(self.boundary, &pushed, self.velocity);
+        let bubble_flux = self.projection.pocket_flux(self.boundary, &pushed, self.velocity);
+        let pushes: Vec<SurfacePush> = solids.iter().flat_map(|kind| kind.totals()).collect();
+        let exchange = Exchange {
+            grid: self.grid,
+            rho: self.medium.rho,
+            boundary: self.boundary,
+            immersed: self.immersed,
+            pressure: self.pressure,
+            carried: [before, self.carried()],
+            taken_along: taken_along(rows, solids),
+            pushes: &pushes,
+        };
+        let momentum_error = exchange.error(rows);
+        let settled = rounds <= 4 * LEANING;
+        Outcome { projected, rounds, settled, pushes, residual_flux, bubble_flux, momentum_error }
     }
 
     /// What sources and solids push into cells, as these move now.
@@ -308,6 +341,15 @@ impl FluidSide<'_> {
         }
         pushed
     }
+}
+
+/// What fluid on the faces that solids take along has gained, in units of ρ dx³, m/s.
+fn taken_along(rows: &Rows, solids: &[&mut dyn Answers]) -> DVec3 {
+    let of_surface = |Moving { attached, velocity }: Moving| {
+        let gained = |row: &FaceRow| row.face.mass * (row.along(&velocity) - row.arriving) * row.face.axis.unit();
+        rows[&attached.surface].faces.iter().map(gained).sum::<DVec3>()
+    };
+    solids.iter().flat_map(|kind| kind.moving()).map(of_surface).sum()
 }
 
 /// What units add to the pressure operator.
@@ -441,4 +483,79 @@ fn shifted(push: &Push, first: usize) -> impl Iterator<Item = (u32, u32, DVec3)>
         entries.iter().map(|(n, part)| (cell as u32, n + threes, *part)).collect::<Vec<_>>()
     };
     push.rows().flat_map(of_row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rigid::RigidSide;
+    use super::*;
+    use crate::fluid::boundary::Wall;
+    use crate::geometry::{Bounds, Pose, Shape};
+    use crate::solid::rigid::{Interface, Mass, RigidBody, Rigids, Room};
+    use crate::solve::{PressureSolver, Supports};
+    use glam::DQuat;
+
+    /// A light box is pushed through a fluid at rest; `spoil` does something to its rows.
+    fn momentum_error(interface: Interface, spoil: impl Fn(&mut SurfaceRows)) -> f64 {
+        let grid = Grid::new([10, 12, 9], 0.1, DVec3::ZERO);
+        let bounds = Bounds { min: grid.origin, max: grid.upper() };
+        let room =
+            Room { bounds, dx: grid.dx, closed: [[true; 2]; 3], flat: [false; 3], gravity: DVec3::ZERO, rho: 1000.0 };
+        let body = RigidBody {
+            name: "box".into(),
+            shape: Shape::Box { size: DVec3::new(0.31, 0.42, 0.27) },
+            mass: Mass::Density(200.0),
+            interface,
+            pose: Pose {
+                position: DVec3::new(0.47, 0.61, 0.44),
+                rotation: DQuat::from_scaled_axis(DVec3::new(0.3, 0.2, 0.5)),
+            },
+            velocity: DVec3::new(0.3, 1.0, -0.4),
+            spin: DVec3::new(1.0, 0.0, 2.0),
+            friction: 0.0,
+            restitution: 0.0,
+        };
+        let outline = [body.outline()];
+        let (rigids, mut state) = Rigids::new(std::slice::from_ref(&body), &[], &[], room).unwrap();
+        let immersed = Immersed::new(&outline, |_| rigids.skin(&state, 0), &grid, 0.01, false);
+        let mut boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
+        let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
+        projection.set_boundary(&grid, &boundary);
+        let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
+        let (surfaces, mut supports) = ([SurfaceId(0)], Supports::default());
+        let mut solids = RigidSide::new(&rigids, &mut state, &surfaces, &mut supports);
+        let fluid = FluidSide {
+            grid: &grid,
+            dt: 0.01,
+            medium: Medium::weightless(1000.0),
+            immersed: &immersed,
+            boundary: &mut boundary,
+            projection: &mut projection,
+            velocity: &mut velocity,
+            pressure: &mut pressure,
+            sources: &[],
+        };
+        let mut rows = fluid.rows(&[&mut solids]);
+        rows.values_mut().for_each(spoil);
+        let params = CoupleParams { solve: SolveParams::default(), strict: true, scheme: Scheme::Monolithic };
+        couple_with(fluid, &rows, &mut [&mut solids], &params).unwrap().momentum_error
+    }
+
+    /// The ledger sees what was applied: rows of B that are wrong show, be it one entry by a tenth, one cell, or all by a ten-thousandth.
+    #[test]
+    fn a_wrong_b_shows_in_the_ledger() {
+        for interface in [Interface::CutCells, Interface::Faces] {
+            let right = momentum_error(interface, |_| {});
+            assert!(right < 1e-12, "{interface:?}: {right:e}");
+            let spoils: [fn(&mut SurfaceRows); 3] = [
+                |rows| rows.push.entries[6].1 *= 1.1,
+                |rows| rows.push.cells[3] += 1,
+                |rows| rows.push.entries.iter_mut().for_each(|(_, push)| *push *= 1.0 + 1e-4),
+            ];
+            for (n, spoil) in spoils.into_iter().enumerate() {
+                let wrong = momentum_error(interface, spoil);
+                assert!(wrong > 1e-6, "{interface:?}, {n}: {wrong:e}");
+            }
+        }
+    }
 }

@@ -4,10 +4,10 @@
 //! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once (solid/rigid/held.rs).
 
 use super::leaning;
-use super::monolithic::{Answers, Moving, Pushed, SurfacePush};
+use super::monolithic::{Answers, Moving, SurfacePush};
 use crate::geometry::SurfaceId;
 use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
-use crate::solid::{Attached, Follow, Freedoms, Response};
+use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
 use crate::solve::Supports;
 use glam::{DMat3, DQuat, DVec3};
 
@@ -45,13 +45,6 @@ impl<'a> RigidSide<'a> {
     ) -> Self {
         let twists = rigids.twists(state);
         Self { rigids, state, surfaces, supports, twists, groups: Vec::new(), pushes: Vec::new() }
-    }
-
-    /// What the fluid does to all bodies, N and N m, over a step of `dt`, s.
-    pub fn forces(&self, dt: f64) -> Vec<[DVec3; 2]> {
-        let mut forces = vec![[DVec3::ZERO; 2]; self.rigids.len()];
-        self.each().for_each(|(body, pushed)| forces[body] = pushed.impulse.map(|impulse| impulse / dt));
-        forces
     }
 
     /// What was done to each body that took part.

@@ -1,7 +1,7 @@
 //! What the fluid sees of everything solid around it: the sides of the domain, and cut faces.
 
+use crate::cut::CutCells;
 use crate::geometry::SurfaceId;
-use crate::grid::cut_cells::CutCells;
 use crate::grid::{Axis, CellField, Extension, FaceField, Grid, unravel};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -135,33 +135,7 @@ impl Boundary {
         };
 
         // Fix what has a given velocity, free what is open, leave what is closed.
-        let sort_faces = |axis: Axis| {
-            let a = axis.index();
-            let dims = grid.face_dims(axis);
-            let mut given = Vec::new();
-            let is_free = |(index, &open): (usize, &f64)| {
-                let at = unravel(dims, index);
-                let wall = match at[a] {
-                    0 => Some(walls[a][0]),
-                    last if last == grid.dims[a] => Some(walls[a][1]),
-                    _ => None,
-                };
-                let (velocity, body) = match wall {
-                    _ if open <= 0.0 => return false,
-                    Some(Wall::Closed) => (0.0, None),
-                    Some(Wall::Inflow { velocity, .. }) => (velocity[a], None),
-                    _ if open < LEAST_OPEN => {
-                        let (velocity, body) = solid_velocity(grid.face_centre(axis, at));
-                        (velocity[a], body)
-                    }
-                    _ => return true,
-                };
-                given.push(GivenFace { axis, index, velocity, body });
-                false
-            };
-            let free: Vec<bool> = cells.open.axes[a].iter().enumerate().map(is_free).collect();
-            (free, given)
-        };
+        let sort_faces = |axis: Axis| sort_faces(grid, axis, walls[axis.index()], &cells.open, &solid_velocity);
         let sorted: Vec<_> = Axis::ALL.into_par_iter().map(sort_faces).collect();
         let mut free = FaceField::new(grid, false);
         let mut given = Vec::new();
@@ -179,16 +153,7 @@ impl Boundary {
         }));
 
         // Inside solids values are continued from the fluid, so that interpolation near a surface sees no jump.
-        let extend = |dims: [usize; 3], open: &[f64]| {
-            let known: Vec<bool> = open.iter().map(|&part| part > 0.0).collect();
-            has_solids.then(|| Extension::new(dims, &known, EXTENSION_LAYERS))
-        };
-        let faces = |axis: Axis| extend(grid.face_dims(axis), &cells.open.axes[axis.index()]);
-        let ((x, y), (z, cell_extension)) = rayon::join(
-            || rayon::join(|| faces(Axis::X), || faces(Axis::Y)),
-            || rayon::join(|| faces(Axis::Z), || extend(grid.dims, &cells.volume.data)),
-        );
-        let face_extension = [x, y, z];
+        let (face_extension, cell_extension) = if has_solids { extensions(grid, &cells) } else { Default::default() };
 
         let mut flux = cells.solid_flux;
         flux.data.par_iter_mut().for_each(|f| *f /= grid.dx * grid.dx);
@@ -238,4 +203,51 @@ impl Boundary {
             extension.apply(&mut field.data);
         }
     }
+}
+
+/// Faces of an axis whose velocity pressure drives, and those whose velocity is given; the rest is closed. `walls` are the sides along the axis.
+fn sort_faces(
+    grid: &Grid,
+    axis: Axis,
+    walls: [Wall; 2],
+    open: &FaceField,
+    solid_velocity: impl Fn(DVec3) -> (DVec3, Option<SurfaceId>),
+) -> (Vec<bool>, Vec<GivenFace>) {
+    let (a, dims) = (axis.index(), grid.face_dims(axis));
+    let mut given = Vec::new();
+    let is_free = |(index, &open): (usize, &f64)| {
+        let at = unravel(dims, index);
+        let wall = match at[a] {
+            0 => Some(walls[0]),
+            last if last == grid.dims[a] => Some(walls[1]),
+            _ => None,
+        };
+        let (velocity, body) = match wall {
+            _ if open <= 0.0 => return false,
+            Some(Wall::Closed) => (0.0, None),
+            Some(Wall::Inflow { velocity, .. }) => (velocity[a], None),
+            _ if open < LEAST_OPEN => {
+                let (velocity, body) = solid_velocity(grid.face_centre(axis, at));
+                (velocity[a], body)
+            }
+            _ => return true,
+        };
+        given.push(GivenFace { axis, index, velocity, body });
+        false
+    };
+    (open.axes[a].iter().enumerate().map(is_free).collect(), given)
+}
+
+/// How faces of each axis and cells are continued into solids.
+fn extensions(grid: &Grid, cells: &CutCells) -> ([Option<Extension>; 3], Option<Extension>) {
+    let extend = |dims: [usize; 3], open: &[f64]| {
+        let known: Vec<bool> = open.iter().map(|&part| part > 0.0).collect();
+        Some(Extension::new(dims, &known, EXTENSION_LAYERS))
+    };
+    let faces = |axis: Axis| extend(grid.face_dims(axis), &cells.open.axes[axis.index()]);
+    let ((x, y), (z, cells)) = rayon::join(
+        || rayon::join(|| faces(Axis::X), || faces(Axis::Y)),
+        || rayon::join(|| faces(Axis::Z), || extend(grid.dims, &cells.volume.data)),
+    );
+    ([x, y, z], cells)
 }

@@ -8,8 +8,8 @@ pub mod projection;
 pub mod smoke;
 pub mod water;
 
+use crate::clock::Stages;
 use crate::grid::{FaceField, Grid};
-use crate::report::Stages;
 use crate::solve::SolveError;
 use boundary::{Boundary, Wall};
 use glam::DVec3;

@@ -57,7 +57,7 @@ const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, b
 
 /// Fraction of the way from the cell centre inside to the one outside at which the surface lies.
 #[inline(always)]
-fn theta(inside: f64, outside: f64) -> f64 {
+pub fn theta(inside: f64, outside: f64) -> f64 {
     max(inside / (inside - outside), LEAST_THETA)
 }
 
@@ -185,6 +185,13 @@ impl Projection {
                 }
             });
         }
+        self.tie(grid, boundary, distance);
+    }
+
+    /// Tie cells to the pressure beyond open sides, and beyond the surface of a liquid.
+    fn tie(&mut self, grid: &Grid, boundary: &Boundary, distance: Option<&[f64]>) {
+        let (dims, nx, ny) = (grid.dims, grid.dims[0], grid.dims[1]);
+        let cells = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);
         for_each_row(&mut self.dirichlet.data, dims, |j, k, row| {
             row.fill(0.0);
             for axis in Axis::ALL {

@@ -5,14 +5,12 @@
 //! x-fastest: `i + nx·(j + ny·k)`. A two-dimensional scene is a grid one cell thick: its *flat*
 //! axis carries no velocity, and no loop needs to know.
 
-pub mod cut_cells;
 mod extension;
 mod field;
 pub mod operators;
 pub mod parallel;
 mod redistance;
 pub mod sample;
-pub mod voxels;
 
 pub use extension::Extension;
 pub use field::{CellField, FaceField, NodeField};
@@ -105,6 +103,18 @@ impl Grid {
     /// The corner opposite to `origin`, m.
     pub fn upper(&self) -> DVec3 {
         self.origin + self.dx * DVec3::from(self.dims.map(|n| n as f64))
+    }
+
+    /// The centre of a face of this storage index, m.
+    pub fn face_at(&self, axis: Axis, face: usize) -> DVec3 {
+        self.face_centre(axis, unravel(self.face_dims(axis), face))
+    }
+
+    /// The cells below and above a face of this storage index, where there are any.
+    pub fn cells_beside(&self, axis: Axis, face: usize) -> [Option<usize>; 2] {
+        let (a, at) = (axis.index(), unravel(self.face_dims(axis), face));
+        let upper = at[0] + self.dims[0] * (at[1] + self.dims[1] * at[2]);
+        [(at[a] > 0).then(|| upper - strides(self.dims)[a]), (at[a] < self.dims[a]).then_some(upper)]
     }
 
     /// Storage index of a cell.

@@ -22,3 +22,13 @@ pub fn sum_rows<T: Send + std::iter::Sum<T>>(dims: [usize; 3], value: impl Fn(us
         .collect();
     rows.into_iter().sum()
 }
+
+/// Two sums taken in one pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums(pub [f64; 2]);
+
+impl std::iter::Sum for Sums {
+    fn sum<I: Iterator<Item = Self>>(sums: I) -> Self {
+        sums.fold(Self::default(), |a, b| Self([a.0[0] + b.0[0], a.0[1] + b.0[1]]))
+    }
+}

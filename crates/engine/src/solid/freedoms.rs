@@ -74,6 +74,17 @@ pub enum Response {
     Sparse(Arc<ElasticStep>),
 }
 
+/// What the fluid does to the freedoms of a unit over a step.
+#[derive(Clone, Debug, Default)]
+pub struct Pushed {
+    /// All of it, N s, N m s, or what goes with the freedom.
+    pub impulse: Vec<f64>,
+    /// Which part of that corrects the hydrostatic pressure of cells to that at the surface.
+    pub lift: Vec<f64>,
+    /// What the velocities of few freedoms change by; of many nothing is told.
+    pub change: Vec<f64>,
+}
+
 /// A point on a surface.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Point {
@@ -98,6 +109,16 @@ impl Follow {
     /// Whether points have to know their triangles.
     pub fn deforms(&self) -> bool {
         !matches!(self, Self::Rigid { .. })
+    }
+
+    /// The part of a push at a point, along each axis, that no freedom takes: something else holds the vertices there.
+    pub fn held(&self, point: &Point) -> DVec3 {
+        match self {
+            Self::Own { free } => {
+                point.corners.iter().map(|&(vertex, _, weight)| weight * (DVec3::ONE - free[vertex as usize])).sum()
+            }
+            Self::Rigid { .. } | Self::Modes { .. } => DVec3::ZERO,
+        }
     }
 
     /// Nᵀ: a push at a point is `add(n, part)` to the n-th three freedoms.

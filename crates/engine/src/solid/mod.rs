@@ -1,13 +1,17 @@
 //! Solids that touch the fluid.
 
 pub mod elastic;
+mod family;
 mod freedoms;
 mod obstacle;
 pub mod rigid;
+mod state;
 mod surface;
 
 pub use elastic::{ElasticBody, ElasticError, ElasticState, Material, Pin};
-pub use freedoms::{Attached, Follow, Freedoms, Point, Response};
+pub use family::Family;
+pub use freedoms::{Attached, Follow, Freedoms, Point, Pushed, Response};
 pub use obstacle::{Keyframe, Motion, Obstacle};
 pub use rigid::{Joint, RigidBody, RigidState, Rigids};
+pub use state::SolidState;
 pub use surface::{Form, Outline, Place, Skin};

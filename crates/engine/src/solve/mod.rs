@@ -2,17 +2,20 @@
 
 mod conjugate_gradients;
 mod constraints;
+mod cycle;
 mod dense;
 mod dissection;
 mod incomplete_cholesky;
 mod laplacian;
 mod low_rank;
 mod multigrid;
+mod papers;
 mod patches;
 mod pockets;
 mod pressure;
 mod real;
 mod regions;
+mod sigma;
 mod sparse;
 mod squeezed;
 mod stencil;

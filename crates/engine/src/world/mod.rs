@@ -1,30 +1,31 @@
 //! The world: one fluid, its solids, and the step that moves them.
 
+mod account;
 mod error;
 mod params;
 mod restore;
 mod solids;
 
+use crate::clock::Stages;
 use crate::coupling::Medium;
-use crate::coupling::elastic::ElasticSide;
 use crate::coupling::immersed::{BodyImpulse, Immersed};
 use crate::coupling::incompatible::Pushing;
 pub use crate::coupling::monolithic::Scheme;
 use crate::coupling::monolithic::{CoupleParams, FluidSide, Outcome, SurfacePush, couple, follow};
-use crate::coupling::rigid::RigidSide;
 use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::Projection;
 use crate::fluid::water::{Particles, Way, extend};
 use crate::fluid::{Fluid, FluidParams, FluidState};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, unravel};
-use crate::report::{self, Stages, StepReport};
-use crate::solid::elastic::ElasticState;
-use crate::solid::rigid::{RigidEvent, RigidState, RigidWarning};
+use crate::report::StepReport;
+use crate::solid::rigid::{RigidEvent, RigidWarning};
+use crate::solid::{Family, SolidState};
 pub use crate::solve::PressureSolver;
+use account::account;
 pub use error::{BodyError, Fastest, StepError};
 use glam::DVec3;
-pub use params::{PressureParams, TimeParams, WorldParams};
+pub use params::{CouplingParams, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
 pub use restore::StateError;
 use serde::{Deserialize, Serialize};
@@ -45,14 +46,8 @@ pub struct State {
     pub pressure: CellField,
     /// What the fluid carries.
     pub fluid: FluidState,
-    /// Where the free bodies are and how they move.
-    pub bodies: RigidState,
-    /// The same of the elastic ones.
-    pub elastic: Vec<ElasticState>,
-    /// What the fluid did to the vertices of each of these in the last step, N, along axes that turn with the body.
-    pub elastic_force: Vec<Vec<DVec3>>,
-    /// What the fluid did to each of them in the last step: force, N, and torque about the centre of mass, N m.
-    pub fluid_force: Vec<[DVec3; 2]>,
+    /// The solids that answer.
+    pub solids: SolidState,
 }
 
 impl State {
@@ -91,11 +86,16 @@ pub struct World {
 impl World {
     /// The fluid as it is at the start, nothing emitted yet; bodies as their description says.
     pub fn new(params: WorldParams) -> Result<Self, BodyError> {
+        Self::with(params, Vec::new())
+    }
+
+    /// The same, with further kinds of solids.
+    pub fn with(params: WorldParams, families: Vec<Box<dyn Family>>) -> Result<Self, BodyError> {
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
-        let (mut solids, mut bodies) = Solids::new(&params)?;
-        let skin = |surface| solids.skin(&bodies, surface);
+        let (mut solids, mut solid_state) = Solids::new(&params, families)?;
+        let skin = |surface| solids.skin(&solid_state.rigid, surface);
         let immersed = Immersed::new(&solids.outlines(&params), skin, &grid, first_dt, with_particles);
         let mut boundary = immersed.boundary(&grid, params.walls);
         let mut projection = Projection::new(&grid, params.pressure.solver);
@@ -110,9 +110,6 @@ impl World {
             // solve fail, the first step will say so.
             projection.set_liquid(&grid, &boundary, &water.distance);
             projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
-            let Solids { rigids, elastics, leaning, rigid_surfaces, elastic_surfaces, .. } = &mut solids;
-            let mut rigid = RigidSide::new(rigids, &mut bodies, rigid_surfaces, leaning);
-            let mut elastic = ElasticSide::new(elastics, elastic_surfaces, first_dt);
             let side = FluidSide {
                 grid: &grid,
                 dt: first_dt,
@@ -124,7 +121,8 @@ impl World {
                 pressure: &mut pressure,
                 sources: &[],
             };
-            let _ = follow(side, &[&mut rigid, &mut elastic], &params.pressure.params);
+            let _ =
+                solids.answer(&mut solid_state.rigid, first_dt, |sides| follow(side, sides, &params.pressure.params));
             boundary.set_body_velocity(&grid, body_velocity);
             let step = immersed.step(&grid, &boundary, 0.0, first_dt);
             extend(&step, &water.distance, &mut velocity);
@@ -132,18 +130,7 @@ impl World {
         }
         boundary.set_body_velocity(&grid, body_velocity);
         boundary.impose(&mut velocity);
-        let state = State {
-            time: 0.0,
-            step: 0,
-            frame: 0,
-            velocity,
-            pressure,
-            fluid: content,
-            fluid_force: vec![[DVec3::ZERO; 2]; solids.rigids.len()],
-            bodies,
-            elastic: solids.elastics.iter().map(|(_, body)| body.state()).collect(),
-            elastic_force: solids.elastics.iter().map(|(_, body)| vec![DVec3::ZERO; body.positions().len()]).collect(),
-        };
+        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, solids: solid_state };
         let (next, clock) = (state.clone(), Stages::default());
         let mut world = Self { params, state, next, solids, immersed, boundary, fluid, projection, clock };
         world.find_first_forces(first_dt);
@@ -160,20 +147,27 @@ impl World {
         let span = Span { time: 0.0, dt };
         let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
         self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
-        self.solids.add_weight(&self.params, &self.immersed, span, &mut self.next.bodies);
-        self.solids.rigids.hold(&mut self.next.bodies);
+        self.solids.add_weight(&self.params, &self.immersed, span, &mut self.next.solids.rigid);
+        self.solids.rigids.hold(&mut self.next.solids.rigid);
+        self.solids.predict_families(&self.params, &self.immersed, span);
         let predicted = self.solids.predict_elastic(&self.params, &self.immersed, span);
         if predicted.is_ok() && self.couple(dt).is_ok() {
-            self.state.fluid_force.clone_from(&self.next.fluid_force);
-            self.state.elastic_force.clone_from(&self.next.elastic_force);
+            self.state.solids.rigid_force.clone_from(&self.next.solids.rigid_force);
+            self.state.solids.elastic_force.clone_from(&self.next.solids.elastic_force);
         }
-        self.place_solids();
+        self.return_to_state();
     }
 
-    /// Put all solids where the state says they are.
-    fn place_solids(&mut self) {
-        self.solids.restore(&self.state.elastic);
-        self.immersed.place(|surface| self.solids.skin(&self.state.bodies, surface));
+    /// Put all solids where the state says they are, and open and close the faces around them.
+    fn return_to_state(&mut self) {
+        let Self { params, state, solids, immersed, boundary, .. } = self;
+        let (grid, dt) = (&params.grid, params.time.max_dt.min(1.0 / params.time.fps));
+        solids.restore(&state.solids);
+        immersed.stand(grid, state.time, dt, |surface| solids.skin(&state.solids.rigid, surface));
+        *boundary = immersed.boundary(grid, params.walls);
+        boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
+        self.projection.set_boundary(grid, boundary);
+        self.fluid.set_boundary(grid, boundary);
     }
 
     /// What was odd about the bodies at the start.
@@ -224,14 +218,22 @@ impl World {
         // On a worker thread, so that the many small loops of the solver need not be handed over one by one.
         rayon::scope(|_| {
             self.clock.restart();
-            let dt = self.choose_dt()?;
-            let events = self.move_solids(dt)?;
-            self.advect(dt)?;
-            self.predict(dt)?;
-            let coupled = self.couple(dt)?;
-            self.finish(dt)?;
-            self.accept(dt, coupled, events)
+            let done = self.try_step();
+            if done.is_err() {
+                self.return_to_state();
+            }
+            done
         })
+    }
+
+    fn try_step(&mut self) -> Result<StepReport, StepError> {
+        let dt = self.choose_dt()?;
+        let events = self.move_solids(dt)?;
+        self.advect(dt)?;
+        self.predict(dt)?;
+        let coupled = self.couple(dt)?;
+        self.finish(dt)?;
+        self.accept(dt, coupled, events)
     }
 
     /// The longest step within the CFL limit that divides the rest of the frame evenly.
@@ -243,8 +245,8 @@ impl World {
         let fall = self.params.fluid.free_fall();
         let crossing =
             if fall > 0.0 { 2.0 * way / (speed + (speed * speed + 2.0 * fall * way).sqrt()) } else { way / speed };
-        let is_strong = self.params.pressure.scheme == Scheme::Monolithic;
-        let limit = time.max_dt.min(crossing).min(self.solids.squeezing(&self.state.elastic, is_strong));
+        let is_strong = self.params.coupling.scheme == Scheme::Monolithic;
+        let limit = time.max_dt.min(crossing).min(self.solids.squeezing(&self.state.solids.elastic, is_strong));
         let rest = (self.state.frame + 1) as f64 / time.fps - self.state.time;
         // A rest within round-off of a whole number of steps is that number of steps.
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);
@@ -261,9 +263,9 @@ impl World {
         let Self { params, state, next, solids, immersed, .. } = self;
         let (grid, time) = (&params.grid, state.time);
         let events = solids
-            .advance(params, immersed, Span { time, dt }, (state, &mut next.bodies))
+            .advance(params, immersed, Span { time, dt }, &state.solids, &mut next.solids)
             .map_err(|source| StepError::Bodies { step: state.step + 1, source })?;
-        if immersed.advance(grid, time, dt, |surface| solids.skin(&next.bodies, surface)) {
+        if immersed.advance(grid, time, dt, |surface| solids.skin(&next.solids.rigid, surface)) {
             self.boundary = immersed.boundary(grid, params.walls);
             self.projection.set_boundary(grid, &self.boundary);
             self.fluid.set_boundary(grid, &self.boundary);
@@ -293,7 +295,7 @@ impl World {
             clock.lap(stage);
         };
         solids
-            .predict(params, immersed, span, (state, &mut next.bodies), lap)
+            .predict(params, immersed, span, (&state.solids, &mut next.solids), lap)
             .map_err(|source| StepError::Bodies { step: state.step + 1, source })
     }
 
@@ -308,7 +310,7 @@ impl World {
             projection.set_liquid(grid, boundary, &water.distance);
             projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
         }
-        if params.pressure.scheme == Scheme::DampingOnly {
+        if params.coupling.scheme == Scheme::DampingOnly {
             solids.drop_elasticity(dt).map_err(|source| StepError::Bodies { step: number, source })?;
         }
         let by_source = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
@@ -325,15 +327,11 @@ impl World {
             pressure: &mut next.pressure,
             sources: &sources,
         };
-        let Solids { rigids, elastics, leaning, rigid_surfaces, elastic_surfaces, .. } = solids;
-        let mut rigid = RigidSide::new(rigids, &mut next.bodies, rigid_surfaces, leaning);
-        let mut elastic = ElasticSide::new(elastics, elastic_surfaces, dt);
-        let PressureParams { params: solve, strict, allow_incompatible, scheme, .. } = params.pressure;
-        let outcome = couple(side, &mut [&mut rigid, &mut elastic], &CoupleParams { solve, strict, scheme })
+        let PressureParams { params: solve, strict, allow_incompatible, .. } = params.pressure;
+        let couple_params = CoupleParams { solve, strict, scheme: params.coupling.scheme };
+        let outcome = solids
+            .couple(&mut next.solids, dt, |sides| couple(side, sides, &couple_params))
             .map_err(|source| StepError::Pressure { step: number, source })?;
-        next.fluid_force = rigid.forces(dt);
-        next.elastic_force = elastic.forces();
-        next.elastic.iter_mut().zip(&*elastics).for_each(|(state, (_, body))| *state = body.state());
         if !allow_incompatible {
             let liquid = next.fluid.water().zip(params.fluid.particle_volume(grid));
             let pushing = Pushing { grid, boundary, immersed, sources: &by_source, liquid, dt };
@@ -341,30 +339,31 @@ impl World {
                 return Err(StepError::Incompatible { step: number, found });
             }
         }
-        immersed.place(|surface| self.solids.skin(&next.bodies, surface));
+        immersed.place(|surface| self.solids.skin(&next.solids.rigid, surface));
         boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
         boundary.impose(&mut next.velocity);
         let ms = self.clock.lap("pressure");
-        let (bodies, momentum_error) = self.account(&outcome.pushes);
+        let bodies = self.bodies(&outcome.pushes);
         self.next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { outcome, bodies, momentum_error, ms })
+        Ok(Coupled { outcome, bodies, ms })
     }
 
-    /// What the solids are doing after the solve, and what the fluid did to them; and how far momentum is from being kept.
-    fn account(&self, pushes: &[SurfacePush]) -> (Vec<BodyImpulse>, f64) {
+    /// What the solids are doing after the solve, and what the fluid did to them.
+    fn bodies(&self, pushes: &[SurfacePush]) -> Vec<BodyImpulse> {
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
         let mut bodies = self.immersed.impulses(grid, rho, &self.next.pressure);
-        let momentum_error = report::momentum_error(grid, rho, &self.boundary, &self.next.pressure, &bodies);
         for push in pushes {
             let body = &mut bodies[push.surface.0 as usize];
             [body.impulse, body.torque_impulse] = push.impulse;
             body.lift = Some(push.lift).filter(|lift| *lift != [DVec3::ZERO; 2]);
         }
-        for (surface, rotation, energy) in self.solids.measure() {
-            let body = &mut bodies[surface.0 as usize];
-            (body.pose.rotation, body.energy) = (rotation, Some(energy));
+        for (surface, rotation) in self.solids.turned() {
+            bodies[surface.0 as usize].pose.rotation = rotation;
         }
-        (bodies, momentum_error)
+        for (surface, energy) in self.solids.energies() {
+            bodies[surface.0 as usize].energy = Some(energy);
+        }
+        bodies
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
@@ -388,7 +387,7 @@ impl World {
             return Err(StepError::NonFinite { step: next.step, stage: "the step", quantity });
         }
         std::mem::swap(&mut self.state, &mut self.next);
-        Ok(report::build(self, dt, coupled, events))
+        Ok(account(self, dt, coupled, events))
     }
 
     /// The largest velocity component, m/s, of fluid, sources and solids, and what has it.
@@ -428,6 +427,5 @@ impl World {
 pub(crate) struct Coupled {
     pub outcome: Outcome,
     pub bodies: Vec<BodyImpulse>,
-    pub momentum_error: f64,
     pub ms: f64,
 }

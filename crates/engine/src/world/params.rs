@@ -32,6 +32,8 @@ pub struct WorldParams {
     pub elastic: Vec<Elastic>,
     /// The pressure solve.
     pub pressure: PressureParams,
+    /// How solids and fluid find each other.
+    pub coupling: CouplingParams,
     /// Steps and frames.
     pub time: TimeParams,
 }
@@ -52,6 +54,12 @@ impl WorldParams {
         Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
     }
 
+    /// Whether elastic bodies lean on sides and obstacles within the solve. Systems that are written out have no rows for that.
+    pub(super) fn are_supported(&self) -> bool {
+        let is_written = matches!(self.pressure.solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite);
+        self.coupling.scheme == Scheme::Monolithic && !is_written
+    }
+
     /// The elastic bodies at the start.
     pub(super) fn elastics(&self) -> Result<Vec<(String, ElasticBody)>, BodyError> {
         let flat = Axis::ALL.map(|axis| self.grid.is_flat(axis));
@@ -69,8 +77,6 @@ impl WorldParams {
 pub struct PressureParams {
     /// The method.
     pub solver: PressureSolver,
-    /// How solids answer.
-    pub scheme: Scheme,
     /// Tolerance, iteration cap, time budget.
     pub params: SolveParams,
     /// Whether a solve that stops unconverged ends the run.
@@ -79,12 +85,11 @@ pub struct PressureParams {
     pub allow_incompatible: bool,
 }
 
-impl PressureParams {
-    /// Whether elastic bodies lean on sides and obstacles within the solve. Systems that are written out have no rows for that.
-    pub(super) fn are_supported(&self) -> bool {
-        let is_written = matches!(self.solver, PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite);
-        self.scheme == Scheme::Monolithic && !is_written
-    }
+/// How solids and fluid find each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CouplingParams {
+    /// How solids answer pressure.
+    pub scheme: Scheme,
 }
 
 /// How time is cut into steps.

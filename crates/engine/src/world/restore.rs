@@ -8,6 +8,7 @@ use super::{State, World};
 use crate::fluid::water::{Bubble, Bubbles, Transfer, WaterParams, WaterState};
 use crate::fluid::{FluidParams, FluidState};
 use crate::grid::{Axis, Grid};
+use crate::solid::SolidState;
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -31,11 +32,18 @@ const FARTHEST: f64 = 1e6;
 const MOST_COUNTED: u64 = 1 << 52;
 
 impl World {
-    /// Continue from a state of the same scene. One that cannot be of this scene is refused, and nothing changes.
+    /// Continue from a state of the same scene: openings and surfaces are those of its time. One that cannot be of this scene is refused, and
+    /// nothing changes.
     pub fn restore(&mut self, state: State) -> Result<(), StateError> {
         self.check(&state)?;
+        let families = self.solids.families.iter_mut().zip(&state.solids.families);
+        let refused: Option<String> = families.map(|((family, _), state)| family.restore(state)).find_map(Result::err);
+        if let Some(problem) = refused {
+            self.solids.restore(&self.state.solids);
+            return refuse("families", problem);
+        }
         self.state = state;
-        self.place_solids();
+        self.return_to_state();
         Ok(())
     }
 
@@ -59,32 +67,41 @@ impl World {
             (FluidState::Smoke(_), _) => return refuse("fluid", "smoke, but the scene has water".into()),
             (FluidState::Water(_), _) => return refuse("fluid", "water, but the scene has smoke".into()),
         }
-        let [found, expected] = [state, here].map(|state| state.bodies.bodies.len());
+        self.check_solids(&state.solids)?;
+        if let Some(part) = state.non_number() {
+            return refuse(part, "a value that is no number".into());
+        }
+        let places = state.solids.rigid.bodies.iter().map(|body| (body.active, body.position));
+        let vertices = state.solids.elastic.iter().flat_map(|body| body.positions.iter().map(|&x| (true, x)));
+        let size = (grid.upper() - grid.origin).length();
+        let is_far = |&(active, x): &(bool, DVec3)| active && x.distance(grid.origin) > FARTHEST * size;
+        ensure("bodies", !places.chain(vertices).any(|place| is_far(&place)), || {
+            format!("one is farther than {:.3e} m from the domain", FARTHEST * size)
+        })
+    }
+
+    /// Whether there are as many of everything as the scene has.
+    fn check_solids(&self, state: &SolidState) -> Result<(), StateError> {
+        let here = &self.state.solids;
+        let [found, expected] = [state, here].map(|state| state.rigid.bodies.len());
         ensure("bodies", found == expected, || format!("{found} of them, the scene has {expected}"))?;
-        ensure("bodies", state.bodies.resembles(&here.bodies), || "contacts of another scene".into())?;
-        ensure("forces on bodies", state.fluid_force.len() == expected, || {
-            format!("{} of them, the scene has {expected} bodies", state.fluid_force.len())
+        ensure("bodies", state.rigid.resembles(&here.rigid), || "contacts of another scene".into())?;
+        ensure("forces on bodies", state.rigid_force.len() == expected, || {
+            format!("{} of them, the scene has {expected} bodies", state.rigid_force.len())
         })?;
         let [found, expected] = [state, here].map(|state| state.elastic.len());
         ensure("elastic bodies", found == expected, || format!("{found} of them, the scene has {expected}"))?;
         let found: Vec<_> = state.elastic.iter().map(|e| [e.positions.len(), e.velocities.len()]).collect();
         let expected: Vec<_> = here.elastic.iter().map(|e| [e.positions.len(), e.velocities.len()]).collect();
         ensure("elastic bodies", found == expected, || format!("{found:?} vertices, the scene has {expected:?}"))?;
-        let lengths = |state: &State| state.elastic_force.iter().map(Vec::len).collect::<Vec<_>>();
+        let lengths = |state: &SolidState| state.elastic_force.iter().map(Vec::len).collect::<Vec<_>>();
         let (found, expected) = (lengths(state), lengths(here));
         ensure("forces on elastic bodies", found == expected, || {
             format!("on {found:?} vertices, the scene has {expected:?}")
         })?;
-        if let Some(part) = state.non_number() {
-            return refuse(part, "a value that is no number".into());
-        }
-        let places = state.bodies.bodies.iter().map(|body| (body.active, body.position));
-        let vertices = state.elastic.iter().flat_map(|body| body.positions.iter().map(|&x| (true, x)));
-        let size = (grid.upper() - grid.origin).length();
-        let is_far = |&(active, x): &(bool, DVec3)| active && x.distance(grid.origin) > FARTHEST * size;
-        ensure("bodies", !places.chain(vertices).any(|place| is_far(&place)), || {
-            format!("one is farther than {:.3e} m from the domain", FARTHEST * size)
-        })
+        let lengths = |state: &SolidState| state.families.iter().map(Vec::len).collect::<Vec<_>>();
+        let (found, expected) = (lengths(state), lengths(here));
+        ensure("families", found == expected, || format!("{found:?} numbers, the scene has {expected:?}"))
     }
 }
 
@@ -102,15 +119,16 @@ impl State {
                     && water.particles.affine.par_iter().flatten().all(|v| v.is_finite())
             }
         };
-        let elastic = self.elastic.iter().all(|body| all(&body.positions) && all(&body.velocities));
-        let forces =
-            self.fluid_force.iter().flatten().chain(self.elastic_force.iter().flatten()).all(|force| force.is_finite());
+        let SolidState { rigid, rigid_force, elastic, elastic_force, families } = &self.solids;
+        let elastic = elastic.iter().all(|body| all(&body.positions) && all(&body.velocities));
+        let forces = rigid_force.iter().flatten().chain(elastic_force.iter().flatten()).all(|force| force.is_finite());
         let parts = [
             ("pressure", finite(&self.pressure.data)),
             ("fluid", of_fluid),
-            ("bodies", self.bodies.is_finite()),
+            ("bodies", rigid.is_finite()),
             ("elastic bodies", elastic),
             ("forces", forces),
+            ("families", families.iter().all(|family| finite(family))),
         ];
         self.non_finite().or_else(|| parts.into_iter().find_map(|(name, finite)| (!finite).then_some(name)))
     }

@@ -1,16 +1,20 @@
 //! The solids of a world that answer, and what moves them apart from the fluid's pressure.
 
+use super::BodyError;
 use super::params::WorldParams;
-use super::{BodyError, State};
 use crate::coupling::contact;
+use crate::coupling::elastic::ElasticSide;
+use crate::coupling::family::FamilySide;
 use crate::coupling::immersed::Immersed;
 use crate::coupling::leaning;
+use crate::coupling::monolithic::{Answers, Outcome};
+use crate::coupling::rigid::RigidSide;
 use crate::coupling::stop::Stops;
 use crate::geometry::{Bounds, SurfaceId};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
-use crate::solid::rigid::{LIGHT, MassProperties, RigidError, RigidEvent, RigidState, Rigids};
-use crate::solid::{Form, Outline, Skin};
-use crate::solve::Supports;
+use crate::solid::rigid::{LIGHT, MassProperties, RigidEvent, RigidState, Rigids};
+use crate::solid::{Family, Form, Outline, Skin, SolidState};
+use crate::solve::{SolveError, Supports};
 use glam::{DQuat, DVec3};
 
 /// Elastic bodies slower than this part of their speed of sound squeeze nothing to nothing when they hit a wall.
@@ -22,7 +26,7 @@ const CROSSED: f64 = 0.5;
 /// Edges of elements grow or shrink by no more than this part of themselves in a step.
 const STRAINED: f64 = 0.2;
 
-/// The machinery; what changes is in [`State`].
+/// The machinery; what changes is in [`SolidState`].
 pub(crate) struct Solids {
     pub rigids: Rigids,
     pub elastics: Vec<(String, ElasticBody)>,
@@ -33,6 +37,8 @@ pub(crate) struct Solids {
     /// The surfaces of rigid and of elastic bodies, in their order.
     pub rigid_surfaces: Vec<SurfaceId>,
     pub elastic_surfaces: Vec<SurfaceId>,
+    /// Further kinds, and the surfaces of each.
+    pub families: Vec<(Box<dyn Family>, Vec<SurfaceId>)>,
 }
 
 /// When a step begins and how long it is, s.
@@ -43,15 +49,27 @@ pub(super) struct Span {
 }
 
 impl Solids {
-    /// The solids of a scene, and where its rigid bodies are.
-    pub fn new(params: &WorldParams) -> Result<(Self, RigidState), BodyError> {
-        let (rigids, state) = params.rigids()?;
+    /// The solids of a scene and of further families, and how they begin.
+    pub fn new(params: &WorldParams, families: Vec<Box<dyn Family>>) -> Result<(Self, SolidState), BodyError> {
+        let (rigids, rigid) = params.rigids()?;
         let elastics = params.elastics()?;
         let mut ids = (0..).map(SurfaceId).skip(params.obstacles.len());
         let rigid_surfaces = ids.by_ref().take(rigids.len()).collect();
-        let elastic_surfaces = ids.take(elastics.len()).collect();
+        let elastic_surfaces = ids.by_ref().take(elastics.len()).collect();
+        let of_family = |family: Box<dyn Family>| {
+            let surfaces = ids.by_ref().take(family.outlines().len()).collect();
+            (family, surfaces)
+        };
+        let families: Vec<_> = families.into_iter().map(of_family).collect();
+        let state = SolidState {
+            rigid,
+            rigid_force: vec![[DVec3::ZERO; 2]; rigids.len()],
+            elastic: elastics.iter().map(|(_, body)| body.state()).collect(),
+            elastic_force: elastics.iter().map(|(_, body)| vec![DVec3::ZERO; body.positions().len()]).collect(),
+            families: families.iter().map(|(family, _)| family.state()).collect(),
+        };
         let (arrived, leaning) = (vec![0.0; elastics.len()], Supports::default());
-        Ok((Self { rigids, elastics, arrived, leaning, rigid_surfaces, elastic_surfaces }, state))
+        Ok((Self { rigids, elastics, arrived, leaning, rigid_surfaces, elastic_surfaces, families }, state))
     }
 
     /// All solids of a scene as they are put into the fluid; the place of each is its [`SurfaceId`].
@@ -63,47 +81,56 @@ impl Solids {
         });
         let rigid = params.bodies.iter().map(|body| body.outline());
         let elastic = self.elastics.iter().map(|(name, body)| body.outline(name));
-        scripted.chain(rigid).chain(elastic).collect()
+        let others = self.families.iter().flat_map(|(family, _)| family.outlines());
+        scripted.chain(rigid).chain(elastic).chain(others).collect()
     }
 
     /// Whether nothing answers.
     pub fn is_empty(&self) -> bool {
-        self.rigids.is_empty() && self.elastics.is_empty()
+        self.rigids.is_empty() && self.elastics.is_empty() && self.families.is_empty()
     }
 
-    /// A surface that answers, with rigid bodies as in `bodies`.
-    pub fn skin(&self, bodies: &RigidState, surface: SurfaceId) -> Skin<'_> {
+    /// A surface that answers, with rigid bodies as in `rigid`.
+    pub fn skin(&self, rigid: &RigidState, surface: SurfaceId) -> Skin<'_> {
         let of = |surfaces: &[SurfaceId]| surfaces.iter().position(|own| *own == surface);
         if let Some(body) = of(&self.rigid_surfaces) {
-            return self.rigids.skin(bodies, body);
+            return self.rigids.skin(rigid, body);
         }
-        let body = of(&self.elastic_surfaces).expect("what answers is rigid or elastic");
-        self.elastics[body].1.skin()
+        if let Some(body) = of(&self.elastic_surfaces) {
+            return self.elastics[body].1.skin();
+        }
+        let mut families = self.families.iter();
+        let found = families.find_map(|(family, surfaces)| Some(family.skin(of(surfaces)?)));
+        found.expect("a surface that answers is somebody's")
     }
 
-    /// Elastic bodies are as the state says.
-    pub fn restore(&mut self, state: &[ElasticState]) {
-        for ((_, body), state) in self.elastics.iter_mut().zip(state) {
+    /// Be as the state says, which is one of these solids.
+    pub fn restore(&mut self, state: &SolidState) {
+        for ((_, body), state) in self.elastics.iter_mut().zip(&state.elastic) {
             body.restore(state).expect("the state is that of this body");
         }
+        for ((family, _), state) in self.families.iter_mut().zip(&state.families) {
+            family.restore(state).expect("the state is that of this family");
+        }
     }
 
-    /// Move on over the step: rigid bodies in `bodies`, elastic ones from where `state` has them.
+    /// Move on over the step, from where `now` has everything.
     pub fn advance(
         &mut self,
         params: &WorldParams,
         immersed: &Immersed,
         span: Span,
-        (state, bodies): (&State, &mut RigidState),
+        now: &SolidState,
+        next: &mut SolidState,
     ) -> Result<Vec<RigidEvent>, BodyError> {
         let (grid, Span { time, dt }) = (&params.grid, span);
-        bodies.clone_from(&state.bodies);
-        let mut events = self.rigids.advance(bodies, time, dt).map_err(|source: RigidError| BodyError::from(source))?;
+        self.restore(now);
+        next.rigid.clone_from(&now.rigid);
+        let mut events = self.rigids.advance(&mut next.rigid, time, dt)?;
         let room = Bounds { min: grid.origin, max: grid.upper() };
         let stops = Stops { grid, walls: params.walls, immersed, times: [time, time + dt] };
         let described = self.elastics.iter_mut().zip(&params.elastic).zip(&mut self.arrived);
-        for ((((name, body), elastic), arrived), state) in described.zip(&state.elastic) {
-            body.restore(state).expect("the state is that of this body");
+        for ((((name, body), elastic), arrived), state) in described.zip(&now.elastic) {
             if !body.is_active() {
                 continue;
             }
@@ -117,6 +144,7 @@ impl Solids {
                 return Err(failed(ElasticError::Strewn { cells, limit }));
             }
         }
+        self.families.iter_mut().for_each(|(family, _)| family.advance(time, dt));
         Ok(events)
     }
 
@@ -147,6 +175,17 @@ impl Solids {
         Ok(())
     }
 
+    /// What families do by themselves.
+    pub fn predict_families(&mut self, params: &WorldParams, immersed: &Immersed, span: Span) {
+        for (family, surfaces) in &mut self.families {
+            let gain = |solid: usize, density: f64| {
+                let beyond = immersed.share_beyond(&params.grid, params.walls, surfaces[solid]);
+                params.fluid.body_gain(span.time, span.dt, params.fluid.rho() / density, beyond)
+            };
+            family.predict(span.time, span.dt, &gain);
+        }
+    }
+
     /// Everything but pressure: weight, elasticity, contact and joints → v*.
     ///
     /// Contact answers what the fluid will do as well: about what it did in the last step. A block at the bottom of a pool
@@ -156,12 +195,13 @@ impl Solids {
         params: &WorldParams,
         immersed: &Immersed,
         span: Span,
-        (state, bodies): (&State, &mut RigidState),
+        (now, next): (&SolidState, &mut SolidState),
         mut lap: impl FnMut(&str),
     ) -> Result<(), BodyError> {
-        let Span { time, dt } = span;
+        let (Span { time, dt }, bodies) = (span, &mut next.rigid);
         self.add_weight(params, immersed, span, bodies);
-        let forces: Vec<[DVec3; 2]> = state.fluid_force.iter().map(|force| force.map(|f| dt * f)).collect();
+        self.predict_families(params, immersed, span);
+        let forces: Vec<[DVec3; 2]> = now.rigid_force.iter().map(|force| force.map(|f| dt * f)).collect();
         let gain = params.fluid.uniform_gain(time, dt);
         let lean = leaning::who(&self.rigids, bodies, &forces, gain);
         let heavy = || forces.iter().enumerate().filter(|(body, _)| !lean[*body]);
@@ -172,7 +212,7 @@ impl Solids {
         lap("forces");
         if !self.elastics.is_empty() {
             self.predict_elastic(params, immersed, span)?;
-            self.touch(params, immersed, span, (state, bodies));
+            self.touch(params, immersed, span, (&now.elastic_force, bodies));
             lap("elasticity");
         }
         for (body, &[push, twist]) in heavy() {
@@ -190,7 +230,7 @@ impl Solids {
         params: &WorldParams,
         immersed: &Immersed,
         span: Span,
-        (state, bodies): (&State, &mut RigidState),
+        (forces, bodies): (&[Vec<DVec3>], &mut RigidState),
     ) {
         let Span { time, dt } = span;
         let Self { elastics, rigids, elastic_surfaces, rigid_surfaces, .. } = self;
@@ -204,25 +244,72 @@ impl Solids {
                 body.apply_impulse(&impulse);
             }
         };
-        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, 1.0));
+        elastics.iter_mut().zip(forces).for_each(|each| push(each, 1.0));
         let (rho, gain) = (params.fluid.rho(), params.fluid.uniform_gain(time, dt));
         let is_pressed = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
             let mass: f64 = body.masses().iter().sum();
             let push = dt * forces.iter().sum::<DVec3>();
             body.material().density < LIGHT * rho && leaning::is_pressed(push, mass, gain)
         };
-        let pressed = elastics.iter().zip(&state.elastic_force).map(is_pressed).collect();
+        let pressed = elastics.iter().zip(forces).map(is_pressed).collect();
         let surfaces = [&elastic_surfaces[..], &rigid_surfaces[..]];
         let mut solids = contact::Solids { elastic: elastics, rigids, state: bodies, surfaces, pressed };
-        contact::resolve(&params.grid, params.walls, immersed, dt, params.pressure.are_supported(), &mut solids);
-        elastics.iter_mut().zip(&state.elastic_force).for_each(|each| push(each, -1.0));
+        contact::resolve(&params.grid, params.walls, immersed, dt, params.are_supported(), &mut solids);
+        elastics.iter_mut().zip(forces).for_each(|each| push(each, -1.0));
     }
 
-    /// Of elastic bodies: how they are turned, and their kinetic and elastic energy, J. Backward Euler balances the energy of deformation
-    /// at a place with that of the velocity that led there.
-    pub fn measure(&self) -> impl Iterator<Item = (SurfaceId, DQuat, [f64; 2])> {
+    /// Let all kinds answer in a solve over a step of `dt`, s; what comes of it, and what the fluid does to the vertices of elastic bodies, N.
+    pub fn answer<T>(
+        &mut self,
+        rigid: &mut RigidState,
+        dt: f64,
+        solve: impl FnOnce(&mut [&mut dyn Answers]) -> T,
+    ) -> (T, Vec<Vec<DVec3>>) {
+        let mut rigid = RigidSide::new(&self.rigids, rigid, &self.rigid_surfaces, &mut self.leaning);
+        let mut elastic = ElasticSide::new(&mut self.elastics, &self.elastic_surfaces, dt);
+        let mut families: Vec<FamilySide> =
+            self.families.iter_mut().map(|(family, surfaces)| FamilySide::new(&mut **family, surfaces, dt)).collect();
+        let mut sides: Vec<&mut dyn Answers> = vec![&mut rigid, &mut elastic];
+        sides.extend(families.iter_mut().map(|family| family as &mut dyn Answers));
+        let solved = solve(&mut sides);
+        (solved, elastic.forces())
+    }
+
+    /// The same, and keep what comes out.
+    pub fn couple(
+        &mut self,
+        next: &mut SolidState,
+        dt: f64,
+        solve: impl FnOnce(&mut [&mut dyn Answers]) -> Result<Outcome, SolveError>,
+    ) -> Result<Outcome, SolveError> {
+        let (outcome, elastic_force) = self.answer(&mut next.rigid, dt, solve);
+        let outcome = outcome?;
+        next.rigid_force.fill([DVec3::ZERO; 2]);
+        for push in &outcome.pushes {
+            if let Some(body) = self.rigid_surfaces.iter().position(|surface| *surface == push.surface) {
+                next.rigid_force[body] = push.impulse.map(|impulse| impulse / dt);
+            }
+        }
+        next.elastic_force = elastic_force;
+        next.elastic.iter_mut().zip(&self.elastics).for_each(|(state, (_, body))| *state = body.state());
+        next.families.iter_mut().zip(&self.families).for_each(|(state, (family, _))| *state = family.state());
+        Ok(outcome)
+    }
+
+    /// How elastic bodies are turned.
+    pub fn turned(&self) -> impl Iterator<Item = (SurfaceId, DQuat)> {
+        self.elastics.iter().zip(&self.elastic_surfaces).map(|((_, body), &surface)| (surface, body.rotation()))
+    }
+
+    /// Kinetic and elastic energy of those that know, J. Backward Euler balances the energy of deformation at a place with that of the
+    /// velocity that led there.
+    pub fn energies(&self) -> impl Iterator<Item = (SurfaceId, [f64; 2])> {
         let bodies = self.elastics.iter().zip(&self.elastic_surfaces).zip(&self.arrived);
-        bodies.map(|(((_, body), &surface), &arrived)| (surface, body.rotation(), [arrived, body.elastic_energy()]))
+        let elastic = bodies.map(|(((_, body), &surface), &arrived)| (surface, [arrived, body.elastic_energy()]));
+        let others = self.families.iter().flat_map(|(family, surfaces)| {
+            surfaces.iter().enumerate().filter_map(|(solid, &surface)| Some((surface, family.energy(solid)?)))
+        });
+        elastic.chain(others)
     }
 
     /// From now on, and until the next prediction, elastic bodies answer as if they were damped but not elastic.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 
 /// Version of the layout described in the parent module, and of the sections' encoding.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// The first byte is no text, and a line-end conversion breaks the rest.
 const MAGIC: [u8; 8] = *b"\x89BTUB\r\n\x1a";
@@ -259,7 +259,7 @@ mod tests {
         };
         let sections_at = good.len() - HASH - 3 * 4000;
         assert!(matches!(flip(3), CheckpointError::Magic));
-        assert!(matches!(flip(8), CheckpointError::Version { found: 70, expected: 6 }));
+        assert!(matches!(flip(8), CheckpointError::Version { found: 70, expected: 7 }));
         assert!(matches!(flip(12), CheckpointError::Header));
         assert!(matches!(flip(16), CheckpointError::Length { .. }));
         assert!(matches!(flip(PREAMBLE + 3), CheckpointError::Header));
@@ -301,7 +301,7 @@ mod tests {
         let other_policy = Identity { thread_policy: "fast".into(), ..identity() };
         assert!(matches!(read(&bytes(), &other_policy), Err(CheckpointError::OtherThreadPolicy { .. })));
         let mut newer = bytes();
-        newer[8] = 7;
-        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 7, this build reads version 6"));
+        newer[8] = 8;
+        assert!(read(&newer, &identity()).unwrap_err().to_string().contains("version 8, this build reads version 7"));
     }
 }

@@ -5,6 +5,7 @@ use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::fluid::water::{Bubble, Particles, WaterState};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
+use bathtub_engine::solid::SolidState;
 use bathtub_engine::world::State;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,11 +14,13 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force } = state;
+    let State { time, step, frame, velocity, pressure, fluid, solids } = state;
+    let SolidState { rigid, rigid_force, elastic, elastic_force, families } = solids;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
-    sections.push(section("bodies", &(bodies, fluid_force)));
+    sections.push(section("bodies", &(rigid, rigid_force)));
     sections.push(section("elastic", &(elastic, elastic_force)));
+    sections.push(section("families", families));
     match fluid {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
@@ -70,9 +73,10 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
             FluidState::Water(WaterState { particles, distance, drift, bubbles, bank, emitted, drained })
         }
     };
-    let (bodies, fluid_force) = decode(sections, "bodies")?;
+    let (rigid, rigid_force) = decode(sections, "bodies")?;
     let (elastic, elastic_force) = decode(sections, "elastic")?;
-    Ok(State { time, step, frame, velocity, pressure, fluid, bodies, elastic, elastic_force, fluid_force })
+    let solids = SolidState { rigid, rigid_force, elastic, elastic_force, families: decode(sections, "families")? };
+    Ok(State { time, step, frame, velocity, pressure, fluid, solids })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
@@ -155,14 +159,17 @@ mod tests {
             velocity,
             pressure,
             fluid,
-            bodies: bodies(),
-            elastic: vec![ElasticState {
-                positions: vec![DVec3::X, DVec3::Y],
-                velocities: vec![DVec3::Z; 2],
-                active: true,
-            }],
-            elastic_force: vec![vec![DVec3::Y, DVec3::Z]],
-            fluid_force: vec![[DVec3::X; 2]],
+            solids: SolidState {
+                rigid: bodies(),
+                rigid_force: vec![[DVec3::X; 2]],
+                elastic: vec![ElasticState {
+                    positions: vec![DVec3::X, DVec3::Y],
+                    velocities: vec![DVec3::Z; 2],
+                    active: true,
+                }],
+                elastic_force: vec![vec![DVec3::Y, DVec3::Z]],
+                families: vec![vec![0.1, -0.2]],
+            },
         }
     }
 
@@ -240,7 +247,7 @@ mod tests {
             |s| &mut smoke(s).density.data[59],
             |s| &mut smoke(s).temperature.data[0],
             |s| &mut s.pressure.data[30],
-            |s| &mut s.bodies.bodies[0].angular_momentum.y,
+            |s| &mut s.solids.rigid.bodies[0].angular_momentum.y,
         ];
         for number in numbers {
             let mut other = state();

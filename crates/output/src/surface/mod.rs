@@ -29,7 +29,7 @@ use density::Density;
 use glam::DVec3;
 
 /// The closed surface (m, normals outwards) of liquid given by particles in any order, each standing for `particle_volume`, m³.
-/// `open` is the part of each cell outside solids, if there are solids: [`CutCells::volume`](bathtub_engine::grid::cut_cells::CutCells).
+/// `open` is the part of each cell outside solids, if there are solids: [`CutCells::volume`](bathtub_engine::cut::CutCells).
 /// No particles, no triangles.
 pub fn liquid_surface(positions: &[DVec3], particle_volume: f64, grid: &Grid, open: Option<&CellField>) -> TriMesh {
     let Some(density) = Density::new(positions, particle_volume, grid, open) else {

@@ -40,6 +40,9 @@ pub struct SceneFile {
     /// The pressure solve.
     #[serde(default)]
     pub pressure: PressureSection,
+    /// How solids and fluid find each other.
+    #[serde(default)]
+    pub coupling: CouplingSection,
     /// What a run writes.
     #[serde(default)]
     pub output: OutputSection,
@@ -348,11 +351,32 @@ pub enum SolverName {
     /// The same system before that, by BiCGSTAB with incomplete LU.
     #[serde(rename = "zb17-indefinite")]
     Zb17Indefinite,
-    /// `multigrid`, but elastic bodies answer within the solve with their damping only, and with elasticity before it. For
-    /// comparison.
-    DampingOnly,
-    /// `multigrid`, but elastic bodies answer after the solve, which takes them for scripted. For comparison: light ones explode.
+}
+
+/// How solids and fluid find each other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CouplingSection {
+    /// How solids answer the fluid.
+    pub scheme: SchemeName,
+}
+
+impl Default for CouplingSection {
+    fn default() -> Self {
+        Self { scheme: SchemeName::Monolithic }
+    }
+}
+
+/// Ways of coupling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchemeName {
+    /// Fluid and solids in one system: no body is too light or too stiff.
+    Monolithic,
+    /// Solids answer after the solve, which takes them for scripted. For comparison: light ones explode.
     Weak,
+    /// Elastic bodies answer within the solve with their damping only, and with elasticity before it. For comparison.
+    DampingOnly,
 }
 
 /// What a run writes besides its statistics.

@@ -1,9 +1,9 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
 use super::{Body, Distance, Drive, Immersed};
+use crate::cut::{BodyCut, cut_laid};
 use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity, SurfaceId, TriMesh};
 use crate::grid::Grid;
-use crate::grid::cut_cells::{BodyCut, cut_laid};
 use crate::solid::Skin;
 use crate::solid::elastic::ElasticBody;
 use glam::DVec3;

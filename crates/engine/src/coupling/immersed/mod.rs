@@ -3,12 +3,12 @@
 mod deforming;
 mod keep_out;
 
+use crate::cut::voxels::{Voxels, voxelise};
+use crate::cut::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
 use crate::fluid::Step;
 use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
 use crate::fluid::water::Way;
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, SurfaceId, TriMesh};
-use crate::grid::cut_cells::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
-use crate::grid::voxels::{Voxels, voxelise};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
 use crate::solid::rigid::Interface;
 use crate::solid::{Form, Motion, Outline, Place, Point, Skin};
@@ -205,6 +205,20 @@ impl Immersed {
         moved
     }
 
+    /// Be where everything is at `time`, what answers where `skin` says: a step of about `dt`, s, begins here.
+    pub fn stand<'a>(&mut self, grid: &Grid, time: f64, dt: f64, skin: impl Fn(SurfaceId) -> Skin<'a>) {
+        self.cut_at(grid, time - dt, dt, &skin);
+        for body in &mut self.bodies {
+            body.previous = body.pose;
+            if let Drive::Scripted(motion) = &body.drive {
+                body.velocity = motion.velocity(time, dt);
+            }
+            if let Some(Deforming { before, now, .. }) = &mut body.deforming {
+                before.clone_from(now);
+            }
+        }
+    }
+
     /// Speed of the fastest point of any body over the step from `time` to `time + dt`, m/s (an upper bound), and the name of that
     /// body; those that have left the domain do not count.
     pub fn fastest(&self, time: f64, dt: f64) -> Option<(f64, &str)> {
@@ -244,6 +258,12 @@ impl Immersed {
             (&body.name[..], body.exposed().map(push))
         };
         self.bodies.iter().filter(moving).map(of_body)
+    }
+
+    /// Where pressure acts on surfaces: cells, and areas outwards, m²; without those that are met otherwise.
+    pub(super) fn areas(&self, is_met: impl Fn(SurfaceId) -> bool) -> impl Iterator<Item = (usize, DVec3)> {
+        let others = self.numbered().filter(move |(surface, body)| body.is_there && !is_met(*surface));
+        others.flat_map(|(_, body)| body.exposed().map(|polygon| (polygon.cell, polygon.area)))
     }
 
     /// What scripted bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,

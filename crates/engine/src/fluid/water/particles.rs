@@ -70,16 +70,32 @@ impl Sorter {
         with_affine: bool,
         sorted: &mut Particles,
     ) -> u64 {
-        let Self { starts, cells, order } = self;
+        let Self { cells, .. } = self;
         let cell_of = |m: &Moved| match m.position.is_finite() {
             true => grid.cell_around((m.position - grid.origin) / grid.dx) as u32,
             false => NOWHERE,
         };
         moved.par_iter().chain(new).with_min_len(CHUNK).map(cell_of).collect_into_vec(cells);
+        let dropped = self.order(grid.cells(), capacity);
 
+        let order = &self.order;
+        let at = |&index: &u32| *moved.get(index as usize).unwrap_or_else(|| &new[index as usize - moved.len()]);
+        order.par_iter().with_min_len(CHUNK).map(|index| at(index).position).collect_into_vec(&mut sorted.position);
+        order.par_iter().with_min_len(CHUNK).map(|index| at(index).velocity).collect_into_vec(&mut sorted.velocity);
+        let gradient = |&index: &u32| old.affine.get(index as usize).copied().unwrap_or_default();
+        match with_affine {
+            true => order.par_iter().with_min_len(CHUNK).map(gradient).collect_into_vec(&mut sorted.affine),
+            false => sorted.affine.clear(),
+        }
+        dropped
+    }
+
+    /// Bring particles in the order of their cells, of which there are `count`; how many found no room.
+    fn order(&mut self, count: usize, capacity: usize) -> u64 {
+        let Self { starts, cells, order } = self;
         // Count, then give every cell its range; what is over capacity is dropped.
         starts.clear();
-        starts.resize(grid.cells() + 1, 0);
+        starts.resize(count + 1, 0);
         for &cell in cells.iter().filter(|&&cell| cell != NOWHERE) {
             starts[cell as usize] += 1;
         }
@@ -109,18 +125,8 @@ impl Sorter {
                 }
             }
         }
-        let count = grid.cells();
         starts.copy_within(0..count, 1);
         starts[0] = 0;
-
-        let at = |&index: &u32| *moved.get(index as usize).unwrap_or_else(|| &new[index as usize - moved.len()]);
-        order.par_iter().with_min_len(CHUNK).map(|index| at(index).position).collect_into_vec(&mut sorted.position);
-        order.par_iter().with_min_len(CHUNK).map(|index| at(index).velocity).collect_into_vec(&mut sorted.velocity);
-        let gradient = |&index: &u32| old.affine.get(index as usize).copied().unwrap_or_default();
-        match with_affine {
-            true => order.par_iter().with_min_len(CHUNK).map(gradient).collect_into_vec(&mut sorted.affine),
-            false => sorted.affine.clear(),
-        }
         dropped
     }
 }

@@ -349,20 +349,7 @@ impl Seeding {
         let flow = VelocityLattice::new(velocity);
         let mut seeds = Vec::new();
         for (index, source) in self.sources.iter().enumerate().filter(|(_, source)| is_active(source)) {
-            // Upstream parts before others: there the liquid has left room.
-            let along = source.velocity.map_or(DVec3::ZERO, DVec3::normalize_or_zero) / grid.dx;
-            let mut places: Vec<Place> = Vec::new();
-            for r in self.reached.iter().filter(|r| r.source as usize == index) {
-                let (cell, held) = (r.cell as usize, &held[self.slots[r.cell as usize] as usize]);
-                places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| Place {
-                    held: held[part],
-                    downstream: (along.dot(self.parts.centre(grid, cell, part)) * 1e6).round() as i64,
-                    shuffled: mix((cell * self.parts.len() + part) as u64 ^ mix(salt)),
-                    cell,
-                    part,
-                }));
-            }
-            places.sort_unstable();
+            let places = self.places(grid, index, &held, salt);
             let mut due = if source.rate > 0.0 {
                 let each = grid.dx.powi(3) / self.parts.len() as f64;
                 let by = |time: f64| (source.rate * (time.min(source.end) - source.start) / each).floor();
@@ -385,6 +372,24 @@ impl Seeding {
             }
         }
         seeds
+    }
+
+    /// The parts of cells that a source fills, empty ones first, and upstream ones before others: there the liquid has left room.
+    fn places(&self, grid: &Grid, source: usize, held: &[[u8; MOST_PARTS]], salt: u64) -> Vec<Place> {
+        let along = self.sources[source].velocity.map_or(DVec3::ZERO, DVec3::normalize_or_zero) / grid.dx;
+        let mut places: Vec<Place> = Vec::new();
+        for r in self.reached.iter().filter(|r| r.source as usize == source) {
+            let (cell, held) = (r.cell as usize, &held[self.slots[r.cell as usize] as usize]);
+            places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| Place {
+                held: held[part],
+                downstream: (along.dot(self.parts.centre(grid, cell, part)) * 1e6).round() as i64,
+                shuffled: mix((cell * self.parts.len() + part) as u64 ^ mix(salt)),
+                cell,
+                part,
+            }));
+        }
+        places.sort_unstable();
+        places
     }
 
     /// Parts of a jet that its own motion leaves empty in `dt`: those which the jet, moved along, no longer covers. A

@@ -55,6 +55,26 @@ struct Tight {
     beside: [(usize, f64); 6],
 }
 
+impl Tight {
+    /// None if nothing opens to it.
+    fn new(grid: &Grid, boundary: &Boundary, cell: usize) -> Option<Self> {
+        let at = grid.cell_at(cell);
+        let mut beside = [(cell, 0.0); 6];
+        for axis in Axis::ALL {
+            let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
+            let mut upper = at;
+            upper[a] += 1;
+            if at[a] > 0 {
+                beside[2 * a] = (cell - stride, boundary.open[(axis, at)]);
+            }
+            if upper[a] < grid.dims[a] {
+                beside[2 * a + 1] = (cell + stride, boundary.open[(axis, upper)]);
+            }
+        }
+        beside.iter().any(|(_, open)| *open > 0.0).then_some(Self { cell, beside })
+    }
+}
+
 /// Where solids leave less room than this, particles are too few to tell whether there is liquid; the neighbours do.
 const ENOUGH_ROOM: f64 = 0.6;
 
@@ -149,25 +169,10 @@ impl Surface {
         };
         let cells = self.room.data.par_iter_mut().zip(&mut self.offset);
         cells.enumerate().with_min_len(256).for_each(of_cell);
-        let tight = |cell: usize| {
-            let at = grid.cell_at(cell);
-            let mut beside = [(cell, 0.0); 6];
-            for axis in Axis::ALL {
-                let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
-                let mut upper = at;
-                upper[a] += 1;
-                if at[a] > 0 {
-                    beside[2 * a] = (cell - stride, boundary.open[(axis, at)]);
-                }
-                if upper[a] < dims[a] {
-                    beside[2 * a + 1] = (cell + stride, boundary.open[(axis, upper)]);
-                }
-            }
-            beside.iter().any(|(_, open)| *open > 0.0).then_some(Tight { cell, beside })
-        };
         let room = &self.room.data;
         let is_tight = |c: &usize| room[*c] < ENOUGH_ROOM;
-        self.tight = (0..grid.cells()).into_par_iter().filter(is_tight).filter_map(tight).collect();
+        let tight = (0..grid.cells()).into_par_iter().filter(is_tight);
+        self.tight = tight.filter_map(|cell| Tight::new(grid, boundary, cell)).collect();
     }
 
     /// From what particles fill of the cells to what they fill of the room, and from that to distance, m.

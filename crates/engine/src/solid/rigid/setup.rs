@@ -9,7 +9,7 @@ use super::{
 };
 use crate::geometry::{Bounds, Pose, Shape};
 use crate::grid::Axis;
-use crate::solid::Obstacle;
+use crate::solid::{Motion, Obstacle};
 use glam::{DMat3, DVec3};
 use rapier3d_f64::prelude::*;
 
@@ -51,36 +51,8 @@ impl Rigids {
             insert_free(&mut contacts, body, p, b, shape, mass_unit);
         }
         let mut names: Vec<String> = bodies.iter().map(|body| body.name.clone()).collect();
-        let mut moving = Vec::new();
-        for obstacle in obstacles {
-            let Some(shape) = colliders.fixed(&obstacle.shape) else { continue };
-            let is_static = obstacle.motion.is_static();
-            let kind = if is_static { RigidBodyType::Fixed } else { RigidBodyType::KinematicVelocityBased };
-            let pose = obstacle.motion.pose(0.0);
-            let body = RigidBodyBuilder::new(kind).pose(rapier_pose(pose.position, pose.rotation)).can_sleep(false);
-            let body = contacts.bodies.insert(body);
-            contacts.colliders.insert_with_parent(unfeeling(shape), body, &mut contacts.bodies);
-            names.push(obstacle.name.clone());
-            if !is_static {
-                moving.push((body, obstacle.motion.clone()));
-            }
-        }
-        let frame = contacts.bodies.insert(RigidBodyBuilder::fixed());
-        names.push("the world".into());
-        for axis in Axis::ALL {
-            for (side, name) in ["lower", "upper"].into_iter().enumerate() {
-                let a = axis.index();
-                if !room.closed[a][side] || room.flat[a] {
-                    continue;
-                }
-                let (inwards, at) =
-                    if side == 0 { (axis.unit(), room.bounds.min) } else { (-axis.unit(), room.bounds.max) };
-                let wall = contacts.bodies.insert(RigidBodyBuilder::fixed().translation(at));
-                let shape = unfeeling(SharedShape::halfspace(inwards));
-                contacts.colliders.insert_with_parent(shape, wall, &mut contacts.bodies);
-                names.push(format!("the {name} wall along {}", letter(a)));
-            }
-        }
+        let moving = insert_obstacles(&mut contacts, &mut colliders, obstacles, &mut names);
+        let frame = insert_room(&mut contacts, &room, &mut names);
 
         let frames: Vec<_> = state.bodies.iter().map(|b| Pose { position: b.position, rotation: b.rotation }).collect();
         let body_names: Vec<_> = bodies.iter().map(|body| body.name.as_str()).collect();
@@ -96,32 +68,88 @@ impl Rigids {
             }
         }
 
-        let parameters = IntegrationParameters {
-            length_unit: length,
-            num_solver_iterations: SUBSTEPS,
-            normalized_max_linear_velocity: f64::MAX,
-            warmstart_joints: true,
-            contact_recycling: false,
-            // Row E5: 0.01 % off the stopping distance; with Rapier's friction per point the block slides a third too far.
-            friction_model: FrictionModel::Simplified,
-            dt: 0.0,
-            ..IntegrationParameters::default()
-        };
+        let parameters = parameters(length);
         // A step of no length takes everything in and finds the contacts.
         step(&parameters, &mut contacts);
         warnings.extend(overlaps(&contacts, &names, bodies));
         state.memory = Memory::new(contacts);
         names.truncate(bodies.len());
-        let is_light = |body: usize| properties[body].mass < LIGHT * room.rho * properties[body].volume;
-        let (mut light, mut buoyant) = (vec![false; bodies.len()], vec![false; bodies.len()]);
-        for group in joined(bodies.len(), &ties) {
-            let is_tied = ties.iter().any(|tie| tie.bodies.contains(&Some(group[0])));
-            let any = group.iter().any(|&body| is_light(body));
-            group.into_iter().for_each(|body| (light[body], buoyant[body]) = (any, is_tied && any));
-        }
+        let (light, buoyant) = light(&properties, &ties, room.rho);
         let rigids = Self { names, properties, ties, light, buoyant, mass_unit, moving, room, warnings, parameters };
         Ok((rigids, state))
     }
+}
+
+/// Put scripted solids among what bodies meet; those that move, with their paths.
+fn insert_obstacles(
+    contacts: &mut Contacts,
+    colliders: &mut Colliders,
+    obstacles: &[Obstacle],
+    names: &mut Vec<String>,
+) -> Vec<(RigidBodyHandle, Motion)> {
+    let mut moving = Vec::new();
+    for obstacle in obstacles {
+        let Some(shape) = colliders.fixed(&obstacle.shape) else { continue };
+        let is_static = obstacle.motion.is_static();
+        let kind = if is_static { RigidBodyType::Fixed } else { RigidBodyType::KinematicVelocityBased };
+        let pose = obstacle.motion.pose(0.0);
+        let body = RigidBodyBuilder::new(kind).pose(rapier_pose(pose.position, pose.rotation)).can_sleep(false);
+        let body = contacts.bodies.insert(body);
+        contacts.colliders.insert_with_parent(unfeeling(shape), body, &mut contacts.bodies);
+        names.push(obstacle.name.clone());
+        if !is_static {
+            moving.push((body, obstacle.motion.clone()));
+        }
+    }
+    moving
+}
+
+/// Put the world and the closed sides of the room among what bodies meet; the first is what joints hold them to.
+fn insert_room(contacts: &mut Contacts, room: &Room, names: &mut Vec<String>) -> RigidBodyHandle {
+    let frame = contacts.bodies.insert(RigidBodyBuilder::fixed());
+    names.push("the world".into());
+    for axis in Axis::ALL {
+        for (side, name) in ["lower", "upper"].into_iter().enumerate() {
+            let a = axis.index();
+            if !room.closed[a][side] || room.flat[a] {
+                continue;
+            }
+            let (inwards, at) =
+                if side == 0 { (axis.unit(), room.bounds.min) } else { (-axis.unit(), room.bounds.max) };
+            let wall = contacts.bodies.insert(RigidBodyBuilder::fixed().translation(at));
+            let shape = unfeeling(SharedShape::halfspace(inwards));
+            contacts.colliders.insert_with_parent(shape, wall, &mut contacts.bodies);
+            names.push(format!("the {name} wall along {}", letter(a)));
+        }
+    }
+    frame
+}
+
+/// How Rapier steps bodies of about this size, m.
+fn parameters(length: f64) -> IntegrationParameters {
+    IntegrationParameters {
+        length_unit: length,
+        num_solver_iterations: SUBSTEPS,
+        normalized_max_linear_velocity: f64::MAX,
+        warmstart_joints: true,
+        contact_recycling: false,
+        // Row E5: 0.01 % off the stopping distance; with Rapier's friction per point the block slides a third too far.
+        friction_model: FrictionModel::Simplified,
+        dt: 0.0,
+        ..IntegrationParameters::default()
+    }
+}
+
+/// Which bodies are light beside a fluid of density `rho`, kg/m³, or joints hold to one that is; and those of them that joints hold.
+fn light(properties: &[MassProperties], ties: &[Tie], rho: f64) -> (Vec<bool>, Vec<bool>) {
+    let is_light = |body: usize| properties[body].mass < LIGHT * rho * properties[body].volume;
+    let (mut light, mut buoyant) = (vec![false; properties.len()], vec![false; properties.len()]);
+    for group in joined(properties.len(), ties) {
+        let is_tied = ties.iter().any(|tie| tie.bodies.contains(&Some(group[0])));
+        let any = group.iter().any(|&body| is_light(body));
+        group.into_iter().for_each(|body| (light[body], buoyant[body]) = (any, is_tied && any));
+    }
+    (light, buoyant)
 }
 
 fn check(body: &RigidBody) -> Result<(), RigidError> {

@@ -15,6 +15,31 @@ pub struct Touch {
     pub least: f64,
 }
 
+impl Touch {
+    /// Where two bodies meet `at` a point, the `normal` pointing from the first to the second; what is none of ours moves with one of the
+    /// `velocities`. They come together no faster than by `apart`, m/s.
+    fn new(
+        state: &RigidState,
+        bodies: [Option<usize>; 2],
+        (at, normal): (DVec3, DVec3),
+        velocities: [DVec3; 2],
+        apart: f64,
+    ) -> Self {
+        let (mut least, mut jacobian) = (apart, [[0.0; 6]; 2]);
+        for (side, sign) in [(0, -1.0), (1, 1.0)] {
+            match bodies[side] {
+                Some(body) => {
+                    let moment = sign * (at - state.bodies[body].position).cross(normal);
+                    jacobian[side][..3].copy_from_slice(&(sign * normal).to_array());
+                    jacobian[side][3..].copy_from_slice(&moment.to_array());
+                }
+                None => least -= sign * normal.dot(velocities[side]),
+            }
+        }
+        Self { row: JointRow { bodies, jacobian }, least }
+    }
+}
+
 impl Rigids {
     /// The places where one of the bodies that `counts` tells meets anything, as Rapier's search for contacts found them at the poses of
     /// `state`, which are those at `time`, s.
@@ -62,19 +87,9 @@ impl Rigids {
                         Some(b.position + b.rotation * (own * at))
                     };
                     let Some(at) = on(0).or_else(|| on(1)) else { continue };
-                    let mut least = if point.dist > 0.0 { -point.dist / dt } else { 0.0 };
-                    let mut jacobian = [[0.0; 6]; 2];
-                    for (side, sign) in [(0, -1.0), (1, 1.0)] {
-                        match bodies[side] {
-                            Some(body) => {
-                                let moment = sign * (at - state.bodies[body].position).cross(normal);
-                                jacobian[side][..3].copy_from_slice(&(sign * normal).to_array());
-                                jacobian[side][3..].copy_from_slice(&moment.to_array());
-                            }
-                            None => least -= sign * normal.dot(given(colliders[side], at)),
-                        }
-                    }
-                    touches.push(Touch { row: JointRow { bodies, jacobian }, least });
+                    let apart = if point.dist > 0.0 { -point.dist / dt } else { 0.0 };
+                    let velocities = [0, 1].map(|side| given(colliders[side], at));
+                    touches.push(Touch::new(state, bodies, (at, normal), velocities, apart));
                 }
             }
         }

@@ -55,6 +55,45 @@ impl Cell {
     }
 }
 
+/// Distance of every cell from the nearest irregular one, as far as the band reaches.
+fn distances<T: Real>(level: &Level<T>) -> Vec<u8> {
+    let [nx, ny, nz] = level.dims;
+    let strides = [1, nx, nx * ny];
+    let mut distance = vec![u8::MAX; nx * ny * nz];
+    for row in 0..ny * nz {
+        coefficients(
+            &level.planes[row / ny],
+            row % ny,
+            0..nx,
+            |_| true,
+            |i, (faces, inverse, _)| {
+                let has = |a: usize| [nx, ny, nz][a] > 1;
+                let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
+                let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
+                if inverse > 0.0 && (!is_even || is_tied) {
+                    distance[nx * row + i] = 0;
+                }
+            },
+        );
+    }
+    for far in 0..WIDTH as u8 {
+        for (a, stride) in strides.into_iter().enumerate() {
+            let n = [nx, ny, nz][a];
+            let along = |c: usize| c / stride % n;
+            let from: Vec<usize> = (0..distance.len()).filter(|&c| distance[c] == far).collect();
+            for c in from {
+                if along(c) > 0 {
+                    distance[c - stride] = distance[c - stride].min(far + 1);
+                }
+                if along(c) + 1 < n {
+                    distance[c + stride] = distance[c + stride].min(far + 1);
+                }
+            }
+        }
+    }
+    distance
+}
+
 impl Band {
     /// The band of a level, to be swept over `sweeps` times.
     pub fn build<T: Real>(&mut self, level: &Level<T>, sweeps: usize) {
@@ -64,39 +103,7 @@ impl Band {
             return;
         }
         let strides = [1, nx, nx * ny];
-        // Distance to the nearest irregular cell, as far as the band reaches.
-        let mut distance = vec![u8::MAX; nx * ny * nz];
-        for row in 0..ny * nz {
-            coefficients(
-                &level.planes[row / ny],
-                row % ny,
-                0..nx,
-                |_| true,
-                |i, (faces, inverse, _)| {
-                    let has = |a: usize| [nx, ny, nz][a] > 1;
-                    let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
-                    let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
-                    if inverse > 0.0 && (!is_even || is_tied) {
-                        distance[nx * row + i] = 0;
-                    }
-                },
-            );
-        }
-        for far in 0..WIDTH as u8 {
-            for (a, stride) in strides.into_iter().enumerate() {
-                let n = [nx, ny, nz][a];
-                let along = |c: usize| c / stride % n;
-                let from: Vec<usize> = (0..distance.len()).filter(|&c| distance[c] == far).collect();
-                for c in from {
-                    if along(c) > 0 {
-                        distance[c - stride] = distance[c - stride].min(far + 1);
-                    }
-                    if along(c) + 1 < n {
-                        distance[c + stride] = distance[c + stride].min(far + 1);
-                    }
-                }
-            }
-        }
+        let distance = distances(level);
         let mut numbers = vec![NONE; distance.len()];
         for row in 0..ny * nz {
             coefficients(

@@ -4,7 +4,7 @@
 //! but the areas do not fit the surface's polygons exactly: a cut cell does not close, and a body at
 //! rest in still water feels a small force (measured against [`cut`](super::cut)).
 
-use super::super::{Axis, FaceField, Grid, NodeField};
+use crate::grid::{Axis, FaceField, Grid, NodeField};
 
 /// Open part of each face: where a distance field (negative in the solid), linear in each of the four triangles
 /// between an edge of the face and its centre, is positive.

@@ -24,12 +24,13 @@
 mod clip;
 mod flush;
 mod from_distance;
+pub mod voxels;
 
 pub use flush::{Flush, flush};
 pub use from_distance::open_from_distance;
 
-use super::{Axis, CellField, FaceField, Grid};
 use crate::geometry::TriMesh;
+use crate::grid::{Axis, CellField, FaceField, Grid};
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 

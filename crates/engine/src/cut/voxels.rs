@@ -5,8 +5,8 @@
 //! and so a closed surface is crossed an even number of times. A body thinner than a cell may hold no centre at all and still
 //! separate those on either side of it.
 
-use super::{Axis, Grid};
 use crate::geometry::TriMesh;
+use crate::grid::{Axis, Grid};
 use glam::DVec3;
 use std::collections::BTreeSet;
 
@@ -150,7 +150,7 @@ mod tests {
             let at = DVec3::new(-1.0, 0.0, 2.0) + DVec3::new(2.25, 2.25, height);
             let (grid, found) = voxels([9; 3], Shape::Box { size: DVec3::splat(2.0) }, at, rotation);
             for &(axis, face) in &found.separated {
-                let above = super::super::unravel(grid.face_dims(axis), face);
+                let above = crate::grid::unravel(grid.face_dims(axis), face);
                 let mut below = above;
                 below[axis.index()] -= 1;
                 let is_in = |at: [usize; 3]| found.inside.contains(&grid.cell(at));

@@ -1,0 +1,46 @@
+//! Kinds of solids that the engine does not know: all that one has to tell about them to be moved by the fluid.
+//!
+//! A family is its own integrator, with whatever holds its solids together. Over a step the world asks it, in this order, to
+//!
+//! 1. [`advance`](Family::advance): move on with the velocities it has,
+//! 2. [`predict`](Family::predict): v → v*, everything but the fluid's pressure,
+//! 3. [`freedoms`](Family::freedoms): tell N, v* and M̂⁻¹, which the coupled solve puts into the pressure system,
+//! 4. [`take`](Family::take): change its velocities by what the fluid did.
+//!
+//! Elastic bodies run into its surfaces as into obstacles that move; rigid ones do not see them.
+
+use super::{Freedoms, Outline, Pushed, Skin};
+use crate::geometry::SurfaceId;
+use glam::DVec3;
+
+/// Solids of one kind.
+pub trait Family: Send + Sync {
+    /// The solids as they are put into the fluid, always in the same order.
+    fn outlines(&self) -> Vec<Outline<'_>>;
+
+    /// Where the surface of one of them is now, and how it moves.
+    fn skin(&self, solid: usize) -> Skin<'_>;
+
+    /// x ← x + Δt v from `time` on, s.
+    fn advance(&mut self, time: f64, dt: f64);
+
+    /// v → v* over a step of `dt`, s. `gain` tells by how much (m/s) a solid of some density (kg/m³) becomes faster by its weight.
+    fn predict(&mut self, time: f64, dt: f64, gain: &dyn Fn(usize, f64) -> DVec3);
+
+    /// N, v* and M̂⁻¹ of what moves as one; the surfaces of the solids are these, in the order of the outlines.
+    fn freedoms(&self, surfaces: &[SurfaceId], dt: f64) -> Vec<Freedoms>;
+
+    /// v ← v* + M̂⁻¹ impulse of one of these.
+    fn take(&mut self, unit: usize, pushed: &Pushed);
+
+    /// All that changes from step to step: what a checkpoint must hold.
+    fn state(&self) -> Vec<f64>;
+
+    /// Go on from there; what is no state of this family is told in words, and nothing changes.
+    fn restore(&mut self, state: &[f64]) -> Result<(), String>;
+
+    /// Kinetic and stored energy of a solid, J, if it knows them.
+    fn energy(&self, _solid: usize) -> Option<[f64; 2]> {
+        None
+    }
+}

@@ -1,0 +1,137 @@
+//! The solver of choice: conjugate gradients on Σ, preconditioned by a multigrid cycle that knows the solids.
+//!
+//! To the cycle, bodies of many freedoms are ties, on the diagonal of L, and columns, after those of bodies of few.
+
+use super::conjugate_gradients::Vectors;
+use super::low_rank::{Block, LowRank};
+use super::patches::Patches;
+use super::pockets::Pocket;
+use super::sigma::{Rhs, Sigma};
+use super::yielding::Yielding;
+use super::{Laplacian, Multigrid, SolveError, SolveInfo, SolveParams};
+use crate::grid::{CellField, FaceField};
+
+/// The cycle and its memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cycle {
+    /// Ties of the fluid and of the bodies, and L with those of bodies that the finest level does not know vertex by vertex.
+    soft: CellField<f64>,
+    softened: Laplacian,
+    is_softened: bool,
+    columns: LowRank,
+    patches: Patches,
+    multigrid: Multigrid<f32>,
+    single: Vectors<f32>,
+    /// Takes its place where bodies are too light for single precision.
+    precise: Multigrid<f64>,
+    double: Vectors<f64>,
+    is_stiff: bool,
+}
+
+impl Cycle {
+    /// Set-up for L and the ties of bodies; `extra` are the ties of the fluid with those of pockets.
+    pub fn prepare(&mut self, sigma: Fluid, faces: &FaceField<f64>, extra: &CellField<f64>) -> Result<(), SolveError> {
+        let Fluid { laplacian, yielding, pockets } = sigma;
+        if !yielding.is_empty() {
+            soften(&mut self.soft, extra, yielding, pockets);
+        }
+        let soft = if yielding.is_empty() { extra } else { &self.soft };
+        // The finest level knows the vertices of soft bodies themselves.
+        let is_tied = |body: &&Yielding| body.patches.columns == 0;
+        let tied = yielding.iter().filter(is_tied).count();
+        let mixed = (0 < tied && tied < yielding.len()).then(|| {
+            let mut mixed = extra.clone();
+            add_ties(&mut mixed, yielding.iter().filter(is_tied).flat_map(Yielding::ties));
+            pockets.iter().for_each(|pocket| mixed.data[pocket.node] = 0.0);
+            mixed
+        });
+        self.is_softened = tied > 0;
+        if self.is_softened {
+            self.softened.rebuild(faces, mixed.as_ref().unwrap_or(soft))?;
+        }
+        let preconditioned = if self.is_softened { &self.softened } else { laplacian };
+        self.multigrid.rebuild(preconditioned, faces, soft);
+        Ok(())
+    }
+
+    /// Take the columns of Σ; if it `is_stiff`, in double precision.
+    pub fn couple(&mut self, sigma: &Sigma, faces: &FaceField<f64>, extra: &CellField<f64>, is_stiff: bool) {
+        let Sigma { laplacian, low_rank, yielding, pockets, .. } = sigma;
+        let Self { soft, softened, columns, patches, multigrid, precise, .. } = self;
+        self.is_stiff = is_stiff;
+        let columns = if yielding.is_empty() {
+            low_rank
+        } else {
+            columns.blocks.clone_from(&low_rank.blocks);
+            columns.blocks.extend(yielding.iter().flat_map(|body| &body.modes.blocks).cloned());
+            // A tie of a pocket is a column that has nothing but its row.
+            let is_node = |cell: usize| pockets.iter().any(|pocket| pocket.node == cell);
+            for (cell, tie) in yielding.iter().flat_map(Yielding::coarse_ties).filter(|(cell, _)| is_node(*cell)) {
+                columns.blocks.push(Block { cells: vec![cell as u32], columns: 1, values: vec![tie.sqrt()] });
+            }
+            columns
+        };
+        *patches = Patches::default();
+        yielding.iter().for_each(|body| patches.append(&body.patches));
+        let is_light = |body: &Yielding| body.modes.largest_square() > laplacian.largest();
+        let visits_twice = !low_rank.blocks.is_empty() || yielding.iter().any(is_light);
+        if is_stiff {
+            let soft = if yielding.is_empty() { extra } else { soft };
+            precise.rebuild(if self.is_softened { softened } else { laplacian }, faces, soft);
+            precise.couple_soft((columns, visits_twice), patches, pockets);
+        } else {
+            multigrid.couple_soft((columns, visits_twice), patches, pockets);
+            multigrid.smooth_boundaries(0);
+        }
+    }
+
+    /// Solve with what was built last.
+    pub fn iterate(
+        &mut self,
+        sigma: &mut Sigma,
+        is_held: bool,
+        rhs: Rhs,
+        pressure: &mut [f64],
+        params: &SolveParams,
+    ) -> Result<SolveInfo, SolveError> {
+        if self.is_stiff {
+            self.precise.normalise(rhs.1);
+            self.precise.hold_bodies(is_held);
+            sigma.run(is_held, &mut self.precise, &mut self.double, rhs, pressure, params)
+        } else {
+            self.multigrid.normalise(rhs.1);
+            self.multigrid.hold_bodies(is_held);
+            sigma.run(is_held, &mut self.multigrid, &mut self.single, rhs, pressure, params)
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.multigrid.bytes()
+            + self.precise.bytes()
+            + self.single.bytes()
+            + self.double.bytes()
+            + self.softened.bytes()
+            + 8 * self.soft.data.capacity()
+    }
+}
+
+/// What the cycle has to know of Σ before columns.
+#[derive(Clone, Copy)]
+pub(super) struct Fluid<'a> {
+    pub laplacian: &'a Laplacian,
+    pub yielding: &'a [Yielding],
+    pub pockets: &'a [Pocket],
+}
+
+/// `extra` with the ties of bodies of many freedoms, into `soft`. What they do to pockets is no matter of cells.
+pub(super) fn soften(soft: &mut CellField<f64>, extra: &CellField<f64>, bodies: &[Yielding], pockets: &[Pocket]) {
+    soft.dims = extra.dims;
+    soft.data.clone_from(&extra.data);
+    add_ties(soft, bodies.iter().flat_map(Yielding::coarse_ties));
+    pockets.iter().for_each(|pocket| soft.data[pocket.node] = 0.0);
+}
+
+pub(super) fn add_ties(extra: &mut CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) {
+    ties.for_each(|(cell, weight)| extra.data[cell] += weight);
+}
