@@ -11,14 +11,14 @@ use glam::{DQuat, DVec3};
 /// A plume past a still ball and a turning paddle, open above.
 fn busy() -> WorldParams {
     let mut params = still_air([24, 32, 20], 0.05);
-    params.fluid.smoke().gravity = DVec3::new(0.0, -9.81, 0.0);
-    params.fluid.smoke().expansion = 1.0 / 293.0;
-    params.fluid.smoke().confinement = 0.3;
+    params.fluid.smoke_mut().unwrap().gravity = DVec3::new(0.0, -9.81, 0.0);
+    params.fluid.smoke_mut().unwrap().expansion = 1.0 / 293.0;
+    params.fluid.smoke_mut().unwrap().confinement = 0.3;
     params.walls[1][1] = Wall::Open;
     params.pressure.params.tolerance = 1e-6;
     params.time.fps = 24.0;
     params.time.cfl = 2.0;
-    params.fluid.smoke().sources.push(Source {
+    params.fluid.smoke_mut().unwrap().sources.push(Source {
         name: "vent".into(),
         shape: Shape::Sphere { radius: 0.2 },
         pose: Pose { position: DVec3::new(0.6, 0.3, 0.45), rotation: DQuat::IDENTITY },

@@ -45,11 +45,11 @@ impl Image {
 fn scene(image: &Image) -> WorldParams {
     let mut params = still_air([N; 3], 1.0 / N as f64);
     params.pressure.params.tolerance = 1e-12;
-    params.fluid.smoke().gravity = image.vector(DVec3::new(0.5, -9.81, 0.7));
-    params.fluid.smoke().acceleration = image.vector(DVec3::new(0.2, 0.1, -0.3));
-    params.fluid.smoke().expansion = 1.0 / 293.0;
-    params.fluid.smoke().weight = 0.05;
-    params.fluid.smoke().confinement = 0.4;
+    params.fluid.smoke_mut().unwrap().gravity = image.vector(DVec3::new(0.5, -9.81, 0.7));
+    params.fluid.smoke_mut().unwrap().acceleration = image.vector(DVec3::new(0.2, 0.1, -0.3));
+    params.fluid.smoke_mut().unwrap().expansion = 1.0 / 293.0;
+    params.fluid.smoke_mut().unwrap().weight = 0.05;
+    params.fluid.smoke_mut().unwrap().confinement = 0.4;
     params.time.fps = 20.0;
     params.time.max_dt = 0.025;
     params.time.cfl = 4.0;
@@ -59,7 +59,7 @@ fn scene(image: &Image) -> WorldParams {
     params.walls[axis][(outward[axis] > 0.0) as usize] = Wall::Open;
 
     let ball = image.mesh(Shape::Sphere { radius: 0.2 }.surface(0.05));
-    params.fluid.smoke().sources.push(Source {
+    params.fluid.smoke_mut().unwrap().sources.push(Source {
         name: "vent".into(),
         shape: Shape::Mesh(Arc::new(ball)),
         pose: Pose { position: image.point(DVec3::new(0.3, 0.25, 0.6)), rotation: DQuat::IDENTITY },

@@ -21,7 +21,7 @@ fn splash(transfer: Transfer) -> WorldParams {
     params.time = film();
     params.pressure.params.tolerance = 1e-6;
     params.walls[0][1] = Wall::Open;
-    let water = params.fluid.water();
+    let water = params.fluid.water_mut().unwrap();
     water.transfer = transfer;
     let column = Region::Shape(Shape::Box { size: DVec3::new(0.4, 0.6, 0.5) }, at(DVec3::new(0.3, 0.45, 0.4)));
     water.initial.push(bathtub_engine::fluid::water::Liquid { region: column, velocity: DVec3::new(1.0, 0.0, 0.3) });
@@ -165,12 +165,17 @@ fn the_mirror_image_of_a_splash_is_the_splash_of_the_mirror_image() {
                 let mut params = still_water([16, 16, 16], 1.0 / 16.0, 0.3);
                 params.time = film();
                 params.pressure.params.tolerance = 1e-13;
-                params.fluid.water().transfer = transfer;
+                params.fluid.water_mut().unwrap().transfer = transfer;
                 // The spreading of crowded particles is solved roughly, and the solver's sweeps have a direction.
-                params.fluid.water().hold_volume = false;
+                params.fluid.water_mut().unwrap().hold_volume = false;
                 let block = Region::Shape(Shape::Box { size: DVec3::splat(0.3) }, at(DVec3::new(0.3, 0.5, 0.6)));
                 let velocity = DVec3::new(0.5, -1.0, 0.3);
-                params.fluid.water().initial.push(bathtub_engine::fluid::water::Liquid { region: block, velocity });
+                params
+                    .fluid
+                    .water_mut()
+                    .unwrap()
+                    .initial
+                    .push(bathtub_engine::fluid::water::Liquid { region: block, velocity });
                 params.obstacles.push(fixed("ball", Shape::Sphere { radius: 0.2 }, DVec3::splat(0.5), DQuat::IDENTITY));
                 params
             };
@@ -212,7 +217,7 @@ fn flying_ball(transfer: Transfer, spin: f64) -> World {
     let mut params = still_water([32, 24, 24], 1.0 / 24.0, 0.0);
     params.time = film();
     params.time.max_dt = 0.02;
-    let water = params.fluid.water();
+    let water = params.fluid.water_mut().unwrap();
     water.gravity = DVec3::ZERO;
     water.transfer = transfer;
     let centre = DVec3::new(0.45, 0.5, 0.5);

@@ -4,8 +4,10 @@
 //! `BATHTUB_UPDATE=1 cargo test --test scenes` and look at the difference.
 
 use bathtub_engine::fluid::FluidParams;
+use bathtub_engine::geometry::Shape;
 use bathtub_engine::report::{BodyReport, StepReport};
-use bathtub_engine::world::World;
+use bathtub_engine::solid::RigidBody;
+use bathtub_engine::world::{World, WorldParams};
 use bathtub_scene::{LoadOptions, Scene, load};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -194,7 +196,7 @@ fn every_scene_keeps_its_books() {
 /// m³.
 fn volume_of_a_particle(scene: &Scene) -> f64 {
     let grid = scene.params.grid;
-    scene.params.fluid.clone().water().particle_volume(&grid)
+    scene.params.fluid.clone().water_mut().unwrap().particle_volume(&grid)
 }
 
 fn verification(name: &str) -> &'static Run {
@@ -207,7 +209,7 @@ fn verification(name: &str) -> &'static Run {
 fn fluid_at_rest_stays_at_rest() {
     for name in ["still-box", "spherical-container", "isolated-cells"] {
         let Run { scene, reports, .. } = verification(name);
-        let acceleration = scene.params.fluid.clone().smoke().acceleration.length();
+        let acceleration = scene.params.fluid.clone().smoke_mut().unwrap().acceleration.length();
         assert!(reports[0].max_speed <= 1e-9 * acceleration * reports[0].dt, "{name}: {}", reports[0].max_speed);
         assert!(reports.iter().all(|report| report.max_speed <= 1e-6), "{name}");
     }
@@ -330,4 +332,22 @@ fn communicating_vessels_have_one_level() {
     for mean in [left / time, right / time] {
         assert!((mean - 0.5).abs() <= 0.5 * grid.dx, "mean level {mean} m");
     }
+}
+
+/// What a scene file does not say is as the library has it.
+#[test]
+fn scene_files_and_the_library_have_the_same_defaults() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("defaults.toml");
+    let params = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        format!("{:#?}", load(&path, &LoadOptions::default()).unwrap().params)
+    };
+    let grid = "[grid]\ncells = [8, 10, 8]\nsize = 1.0\n";
+    assert_eq!(params(grid), format!("{:#?}", WorldParams::smoke([8, 10, 8], 1.0)));
+    let water = format!("{grid}[[liquid]]\nlevel = 0.5\n");
+    let body =
+        "[[body]]\nname = \"ball\"\ndensity = 300\nposition = [0, 0.7, 0]\nshape = { sphere = { radius = 0.2 } }\n";
+    let ball = RigidBody::new("ball", Shape::Sphere { radius: 0.2 }, 300.0).at([0.0, 0.7, 0.0]);
+    let expected = WorldParams::water([8, 10, 8], 1.0, 0.5).with_body(ball);
+    assert_eq!(params(&format!("{water}{body}")), format!("{expected:#?}"));
 }

@@ -43,7 +43,7 @@ fn a_uniform_stream_is_unchanged_by_every_kind_of_side() {
     for scheme in [Advection::SemiLagrangian, Advection::Cubic, Advection::MacCormack] {
         for (u, walls) in cases {
             let mut params = WorldParams { walls, ..still_air([8, 12, 10], 0.1) };
-            params.fluid.smoke().advection = scheme;
+            params.fluid.smoke_mut().unwrap().advection = scheme;
             params.time.max_dt = 0.07;
             let grid = params.grid;
             let mut world = with_velocity(params, |_| u);
@@ -81,8 +81,8 @@ fn a_channel_with_an_obstacle_lets_out_what_goes_in() {
 fn the_step_is_first_order_in_time() {
     let run = |dt: f64| {
         let mut params = still_air([48, 48, 1], 1.0 / 48.0);
-        params.fluid.smoke().advection = Advection::Cubic;
-        params.fluid.smoke().trace = bathtub_engine::fluid::advect::Trace::Rk3;
+        params.fluid.smoke_mut().unwrap().advection = Advection::Cubic;
+        params.fluid.smoke_mut().unwrap().trace = bathtub_engine::fluid::advect::Trace::Rk3;
         params.time.fps = 5.0;
         params.time.cfl = 1e9;
         params.time.max_dt = dt;

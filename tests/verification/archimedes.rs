@@ -100,7 +100,7 @@ fn an_elastic_box_as_heavy_as_water_stays() {
 /// A light cube rises from rest; ÷ g, and how it turns, 1/s².
 fn rise(cells: usize, size: f64, aside: DVec3, is_elastic: bool) -> (DVec3, DVec3) {
     let mut params = still_air([cells; 3], 1.0 / cells as f64);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
     params.time = fixed_step(DT);
     params.pressure.params.tolerance = 1e-12;

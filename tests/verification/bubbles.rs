@@ -22,7 +22,7 @@ fn with_bubble(dims: [usize; 3], level: f64, middle: DVec3, radius: f64, rule: B
         false => Shape::Sphere { radius: radius * dx },
     };
     let rotation = if is_flat { DQuat::from_rotation_x(std::f64::consts::FRAC_PI_2) } else { DQuat::IDENTITY };
-    let water = params.fluid.water();
+    let water = params.fluid.water_mut().unwrap();
     water.air = vec![(shape, Pose { position: middle * dx, rotation })];
     water.bubbles = rule;
     params
@@ -149,8 +149,8 @@ fn a_cup_under_water_keeps_its_air() {
             params.obstacles =
                 vec![wall(0.0, 0.15, [0.36, 0.06]), wall(-0.15, 0.0, [0.06, 0.3]), wall(0.15, 0.0, [0.06, 0.3])];
             let air = Shape::Box { size: DVec3::new(0.24, 0.2, 4.0 * dx) };
-            params.fluid.water().air = vec![(air, Pose { position: place(0.0, 0.02), rotation: turned })];
-            params.fluid.water().bubbles = rule;
+            params.fluid.water_mut().unwrap().air = vec![(air, Pose { position: place(0.0, 0.02), rotation: turned })];
+            params.fluid.water_mut().unwrap().bubbles = rule;
             let mut world = World::new(params).unwrap();
             let start = world.state().fluid.water().unwrap().bubbles.iter().map(|b| b.air).sum::<f64>();
             while world.state().time < 1.5 {
@@ -180,9 +180,9 @@ fn a_bubble_pushes_a_floating_body() {
     let (dx, radius) = (1.0 / 32.0, 5.0 / 32.0);
     let mut params = still_water([32, 32, 24], dx, 0.7);
     params.time = TimeParams { cfl: 1.0, ..film() };
-    params.fluid.water().bubbles = Bubbles::On;
+    params.fluid.water_mut().unwrap().bubbles = Bubbles::On;
     let ball = Pose { position: DVec3::new(0.42, 0.2, 0.375), rotation: DQuat::IDENTITY };
-    params.fluid.water().air = vec![(Shape::Sphere { radius }, ball)];
+    params.fluid.water_mut().unwrap().air = vec![(Shape::Sphere { radius }, ball)];
     params.bodies = vec![RigidBody {
         name: "raft".into(),
         shape: Shape::Box { size: DVec3::new(0.45, 0.16, 0.4) },

@@ -18,7 +18,7 @@ const ADDED: f64 = 0.622820;
 /// A ball with a radius of 4 cells in a closed box of cells of 1/64 m, 16 wide and `height` high, full of fluid.
 pub fn ball(height: usize, ratio: f64, velocity: DVec3, interface: Interface) -> WorldParams {
     let mut params = still_air([16, height, 16], 1.0 / 64.0);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
     params.bodies = vec![RigidBody {
         name: "ball".into(),

@@ -109,7 +109,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
     let dt = 0.03 / wet;
 
     let mut params = still_air([CELLS, HEIGHT, 1], DX);
-    params.fluid.smoke().rho = RHO;
+    params.fluid.smoke_mut().unwrap().rho = RHO;
     params.walls[Axis::Y.index()][1] = top;
     params.elastic = vec![slab()];
     params.time = fixed_step(dt);

@@ -15,7 +15,7 @@ const DT: f64 = 0.01;
 
 fn closed_box(cells: usize) -> WorldParams {
     let mut params = still_air([cells; 3], DX);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
     params.time = fixed_step(DT);
     params
@@ -99,7 +99,7 @@ fn the_difference_to_a_rigid_ball_falls_with_stiffness() {
 /// Acceleration in the first step, in units of g, with the whole weight of fluid and body and the pressure that carries it.
 fn held(mesh: TetMesh, youngs_modulus: f64) -> DVec3 {
     let mut params = closed_box(24);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.gravity, smoke.acceleration) = (DVec3::ZERO, DVec3::NEG_Y * G);
     params.pressure.params.tolerance = 1e-13;
     params.elastic = vec![elastic("body", mesh, material(youngs_modulus, 0.3, RHO))];

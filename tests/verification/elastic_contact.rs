@@ -15,7 +15,7 @@ use std::f64::consts::PI;
 fn the_arms_of_a_horseshoe_meet_and_part() {
     let dx = 1.0 / 16.0;
     let mut params = still_air([16; 3], dx);
-    params.fluid.smoke().rho = 1e-6;
+    params.fluid.smoke_mut().unwrap().rho = 1e-6;
     params.walls[Axis::Y.index()][1] = Wall::Open;
     // A bar of 1.2 m whose middle third is bent to a half ring; both arms are 0.2 m apart.
     let (bend, width) = (0.4, 0.1);

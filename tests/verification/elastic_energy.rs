@@ -16,7 +16,7 @@ fn a_ringing_ball_gains_no_energy() {
         [("neutral", 2e4, 1000.0, 2e-3), ("light", 2e4, 200.0, 2e-3), ("long steps", 2e5, 1000.0, 5e-3)]
     {
         let mut params = still_air([16; 3], DX);
-        params.fluid.smoke().rho = 1000.0;
+        params.fluid.smoke_mut().unwrap().rho = 1000.0;
         let mut soft =
             elastic("ball", ball(4.0 * DX, DVec3::splat(8.03 * DX), 2.0 * DX), material(youngs_modulus, 0.3, density));
         // Keeps volume.

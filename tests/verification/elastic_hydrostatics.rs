@@ -19,7 +19,7 @@ const DT: f64 = 0.01;
 
 fn full_box(cells: usize, mesh: TetMesh, youngs_modulus: f64, direction: DVec3) -> WorldParams {
     let mut params = still_air([cells; 3], DX);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.acceleration) = (RHO, G * direction);
     params.elastic = vec![elastic("body", mesh, material(youngs_modulus, 0.3, RHO))];
     params.pressure.params.tolerance = 1e-12;

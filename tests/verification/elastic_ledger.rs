@@ -25,7 +25,7 @@ fn with_ball(mut params: WorldParams, centre: DVec3, density: f64) -> World {
 
 fn smoke() -> World {
     let mut params = still_air([20, 22, 20], DX);
-    params.fluid.smoke().rho = 1000.0;
+    params.fluid.smoke_mut().unwrap().rho = 1000.0;
     with_ball(params, DVec3::new(9.4, 11.2, 10.3) * DX, 700.0)
 }
 
@@ -115,7 +115,7 @@ fn what_the_body_gains_fluid_and_walls_lose() {
 fn momentum_is_kept_where_surfaces_lie_in_the_planes_of_the_grid() {
     for offset in [0.0, 1e-14, -1e-14, 1e-7] {
         let mut params = still_air([12; 3], DX);
-        params.fluid.smoke().rho = 1000.0;
+        params.fluid.smoke_mut().unwrap().rho = 1000.0;
         let centre = DVec3::splat((6.0 + offset) * DX);
         let cube = TetMesh::block(DVec3::splat(4.0 * DX), [4; 3]).mapped(|v| v + centre);
         let mut soft = elastic("cube", cube, material(2e4, 0.3, 700.0));

@@ -51,7 +51,7 @@ fn frequency_error(width: usize, density: f64) -> f64 {
     let dt = 0.02 / omega;
 
     let mut params = still_air([CELLS, width, width], DX);
-    params.fluid.smoke().rho = RHO;
+    params.fluid.smoke_mut().unwrap().rho = RHO;
     params.walls[Axis::X.index()][1] = Wall::Open;
     // It is held a cell beyond the closed end.
     let across = width as f64 * DX;

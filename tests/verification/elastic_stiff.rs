@@ -17,7 +17,7 @@ const CENTRE: DVec3 = DVec3::new(0.41, 0.36, 0.54);
 /// A closed box of a metre, full of fluid, with 16³ cells.
 fn tank(dt: f64) -> WorldParams {
     let mut params = still_air([16; 3], 1.0 / 16.0);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
     params.pressure.params.tolerance = 1e-11;
     params.time = fixed_step(dt);

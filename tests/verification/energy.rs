@@ -55,7 +55,7 @@ fn a_body_in_a_closed_box_gains_no_energy() {
         ] {
             let start = (16.0 + offset) * DX;
             let mut params = ball(32, ratio, DVec3::splat(start), velocity, interface);
-            params.fluid.smoke().gravity = DVec3::NEG_Y * gravity;
+            params.fluid.smoke_mut().unwrap().gravity = DVec3::NEG_Y * gravity;
             params.time = TimeParams { fps: 1000.0, cfl: 2.0, max_dt: 0.001, min_dt: 1e-12 };
             let mut world = World::new(params).unwrap();
             let energies: Vec<_> = (0..100).map(|_| energy(&world.step().unwrap(), ratio, gravity, start)).collect();

@@ -22,13 +22,13 @@ fn water_leaves_a_slot_with_the_speed_of_free_fall() {
     let (tank, slot, level) = (0.7, [0.2, 0.3], 0.85);
     let block = |low: DVec3, high: DVec3| (Shape::Box { size: high - low }, 0.5 * (low + high));
     let (shape, position) = block(DVec3::splat(-1.0), DVec3::new(tank, level, 1.0));
-    params.fluid.water().initial[0].region = Region::Shape(shape, at(position));
+    params.fluid.water_mut().unwrap().initial[0].region = Region::Shape(shape, at(position));
     for (name, low, high) in [("lower wall", -1.0, slot[0]), ("upper wall", slot[1], 2.0)] {
         let (shape, position) = block(DVec3::new(tank, low, -1.0), DVec3::new(tank + 0.05, high, 1.0));
         params.obstacles.push(fixed(name, shape, position, DQuat::IDENTITY));
     }
     let (shape, position) = block(DVec3::new(tank + 0.05, -1.0, -1.0), DVec3::new(2.0, 0.1, 1.0));
-    params.fluid.water().drains.push(Drain { shape, pose: at(position), start: 0.0, end: 100.0 });
+    params.fluid.water_mut().unwrap().drains.push(Drain { shape, pose: at(position), start: 0.0, end: 100.0 });
     let mut world = World::new(params).unwrap();
     let (mut sum, mut count) = (0.0, 0.0);
     while world.state().time < 0.8 {
@@ -58,9 +58,9 @@ fn a_jet_delivers_its_flow() {
         let dx = 1.0 / 24.0;
         let mut params = still_water([36, 24, 24], dx, 0.0);
         params.time = film();
-        params.fluid.water().gravity = DVec3::ZERO;
+        params.fluid.water_mut().unwrap().gravity = DVec3::ZERO;
         let size = DVec3::new(2.0, 6.0, 6.0) * dx;
-        params.fluid.water().sources.push(WaterSource {
+        params.fluid.water_mut().unwrap().sources.push(WaterSource {
             shape: Shape::Box { size },
             pose: at(DVec3::new(3.0, 14.0, 12.0) * dx),
             start: 0.0,
@@ -93,7 +93,7 @@ fn a_spring_raises_the_level() {
     for rate in [0.02, 0.05] {
         let mut params = still_water([20, 24, 16], dx, 0.5);
         params.time = film();
-        params.fluid.water().sources.push(WaterSource {
+        params.fluid.water_mut().unwrap().sources.push(WaterSource {
             shape: Shape::Sphere { radius: 0.15 },
             pose: at(DVec3::new(0.4, 0.25, 0.4)),
             start: 0.0,

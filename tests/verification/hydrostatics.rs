@@ -17,9 +17,10 @@ fn fastest_open(world: &World) -> f64 {
 #[test]
 fn a_closed_box_of_fluid_does_not_feel_gravity() {
     let mut params = still_air([12, 9, 14], 0.05);
-    params.fluid.smoke().acceleration = DVec3::new(1.0, 2.0, 3.0) / 14f64.sqrt() * 9.81;
+    params.fluid.smoke_mut().unwrap().acceleration = DVec3::new(1.0, 2.0, 3.0) / 14f64.sqrt() * 9.81;
     params.pressure.params.tolerance = 1e-12;
-    let (grid, g, rho) = (params.grid, params.fluid.smoke().acceleration, params.fluid.smoke().rho);
+    let (grid, g, rho) =
+        (params.grid, params.fluid.smoke_mut().unwrap().acceleration, params.fluid.smoke_mut().unwrap().rho);
     let mut world = World::new(WorldParams { time: fixed_step(0.01), ..params }).unwrap();
     let report = world.step().unwrap();
     assert!(report.max_speed <= 1e-9 * 9.81 * 0.01, "{}", report.max_speed);
@@ -37,7 +38,7 @@ fn a_spherical_container_of_fluid_does_not_feel_gravity() {
         for direction in [DVec3::NEG_Y, DVec3::new(0.3, -0.8, 0.52)] {
             let dx = 1.0 / n as f64;
             let mut params = still_air([n, n, n], dx);
-            params.fluid.smoke().acceleration = 9.81 * direction;
+            params.fluid.smoke_mut().unwrap().acceleration = 9.81 * direction;
             params.pressure.params.tolerance = 1e-12;
             params.obstacles = vec![fixed("container", hollow_sphere(0.42), DVec3::splat(0.5), DQuat::IDENTITY)];
             let mut world = World::new(WorldParams { time: fixed_step(0.01), ..params }).unwrap();
@@ -75,7 +76,7 @@ fn a_half_full_spherical_container_does_not_feel_gravity() {
                 let mut u = face_samples(&grid, |_| 9.81 * dt * direction);
                 boundary.impose(&mut u);
                 let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
-                projection.set_liquid(&grid, boundary, &distance);
+                projection.set_liquid(&grid, boundary, &distance, &[]);
                 let solve = SolveParams { tolerance: 1e-12, max_iterations: 500, budget_seconds: None };
                 let mut p = CellField::new(&grid, 0.0);
                 let projected = projection.project(boundary, Some(&distance), &[], &solve, &mut u, &mut p).unwrap();

@@ -28,7 +28,7 @@ fn body(name: &str, shape: Shape, position: DVec3, ratio: f64, interface: Interf
 /// A closed box of 1 m, full of a fluid as heavy as water.
 fn full(cells: usize, bodies: Vec<RigidBody>, joints: Vec<Joint>) -> WorldParams {
     let mut params = still_air([cells; 3], 1.0 / cells as f64);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
     params.time = fixed_step(DT);
     WorldParams { bodies, joints, ..params }
@@ -136,7 +136,7 @@ fn welded_halves_are_one_body() {
             let start = |bodies: Vec<RigidBody>, joints: Vec<Joint>| {
                 let mut params = full(16, bodies, joints);
                 // Shaken, so that it is also turned: its middle is not that of the tank.
-                params.fluid.smoke().acceleration = DVec3::new(3.0, 0.0, 1.0);
+                params.fluid.smoke_mut().unwrap().acceleration = DVec3::new(3.0, 0.0, 1.0);
                 let (rigids, _) = params.rigids().unwrap();
                 let mut world = World::new(params).unwrap();
                 world.step().unwrap();
@@ -214,7 +214,7 @@ fn a_thin_body_on_a_joint_is_no_piston() {
         (JointKind::Hinge { axis: DVec3::Z }, DVec3::splat(0.06)),
     ] {
         let mut params = still_air([12; 3], 1.0 / 12.0);
-        params.fluid.smoke().gravity = DVec3::NEG_Y * G;
+        params.fluid.smoke_mut().unwrap().gravity = DVec3::NEG_Y * G;
         params.time = fixed_step(1.0 / 24.0);
         let position = DVec3::new(0.51, 0.79, 0.54);
         let pose = Pose { position, rotation: DQuat::IDENTITY };

@@ -56,7 +56,8 @@ fn carried(
     let mut params = still_water([CELLS; 3], DX, 0.0);
     let start = keys[0].pose;
     let pose = Pose { position: start.apply(water.1), rotation: start.rotation };
-    params.fluid.water().initial = vec![Liquid { region: Region::Shape(water.0, pose), velocity: DVec3::ZERO }];
+    params.fluid.water_mut().unwrap().initial =
+        vec![Liquid { region: Region::Shape(water.0, pose), velocity: DVec3::ZERO }];
     params.pressure.params.tolerance = 1e-6;
     params.time = TimeParams { fps: 1.0 / dt, cfl, max_dt: dt, min_dt: 1e-9 };
     let motion = Motion::Keyframes(keys.to_vec());

@@ -19,7 +19,7 @@ const STEPS: [f64; 3] = [1.0 / 120.0, 1.0 / 60.0, 1.0 / 30.0];
 /// A ball of one kilogram in next to no air, `below` a point.
 fn ball(below: DVec3) -> WorldParams {
     let mut params = still_air([12; 3], 0.5);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (1e-9, DVec3::NEG_Y * G);
     params.bodies = vec![RigidBody {
         name: "ball".into(),
@@ -46,7 +46,7 @@ fn of_ball(report: &StepReport, height: f64) -> f64 {
 fn block(dt: f64, transfer: Transfer) -> (World, f64) {
     let mut params = still_water([32, 32, 1], 1.0 / 32.0, 0.0);
     params.time = fixed_step(dt);
-    let water = params.fluid.water();
+    let water = params.fluid.water_mut().unwrap();
     let pose = Pose { position: DVec3::new(0.25, 0.25, 0.0), rotation: DQuat::IDENTITY };
     let column = Region::Shape(Shape::Box { size: DVec3::new(0.5, 0.5, 1.0) }, pose);
     (water.initial, water.transfer) = (vec![Liquid { region: column, velocity: DVec3::ZERO }], transfer);

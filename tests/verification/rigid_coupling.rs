@@ -11,7 +11,7 @@ const G: f64 = 9.81;
 /// A body of density ratio `ratio` in a closed box of `dims` cells of 1/64 m, full of a fluid with density 1000.
 fn release(dims: [usize; 3], shape: Shape, pose: Pose, ratio: f64, gravity: DVec3, interface: Interface) -> World {
     let mut params = still_air(dims, 1.0 / 64.0);
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (1000.0, gravity);
     params.bodies = vec![RigidBody {
         name: "body".into(),
@@ -104,7 +104,7 @@ fn pressure_carries_what_the_body_displaces() {
     let held = |shape: Shape, dims: [usize; 3]| {
         let mut world = release(dims, shape, middle(dims), 1.0, DVec3::ZERO, Interface::CutCells);
         let mut params = world.params().clone();
-        params.fluid.smoke().acceleration = DVec3::NEG_Y * G;
+        params.fluid.smoke_mut().unwrap().acceleration = DVec3::NEG_Y * G;
         world = World::new(params).unwrap();
         first_acceleration(&mut world)
     };
@@ -157,7 +157,7 @@ fn neutral_stairs_stay() {
         let dims = [24, 24, 24];
         let pose = Pose { position: middle(dims).position + DVec3::Y * offset, ..middle(dims) };
         let mut params = release(dims, cube, pose, 1.0, DVec3::ZERO, Interface::Faces).params().clone();
-        params.fluid.smoke().acceleration = DVec3::NEG_Y * G;
+        params.fluid.smoke_mut().unwrap().acceleration = DVec3::NEG_Y * G;
         let found = first_acceleration(&mut World::new(params).unwrap());
         assert!(found.abs() <= 1e-9, "off by {offset}: {found} g");
     }

@@ -50,7 +50,8 @@ fn slide(degrees: f64, plate: impl Fn(&mut WorldParams, DVec3, DQuat)) {
     plate(&mut params, middle, rotation);
     let sheet = Shape::Box { size: DVec3::new(0.4, 4.0 * DX, 1.0) };
     let pose = Pose { position: middle - 0.1 * along, rotation };
-    params.fluid.water().initial = vec![Liquid { region: Region::Shape(sheet, pose), velocity: DVec3::ZERO }];
+    params.fluid.water_mut().unwrap().initial =
+        vec![Liquid { region: Region::Shape(sheet, pose), velocity: DVec3::ZERO }];
     params.pressure.params.tolerance = 1e-6;
     params.time = TimeParams { fps: 100.0, cfl: 1.0, max_dt: 1.0, min_dt: 1e-9 };
     let mut world = World::new(params).unwrap();

@@ -35,8 +35,8 @@ fn under_a_wave(depth: f64) -> Shape {
 /// A tank one metre long on a grid `n` cells long, its surface displaced as the first mode.
 fn tank(n: usize, depth: f64, transfer: Transfer) -> WorldParams {
     let mut params = still_water([n, 3 * n / 4, 1], 1.0 / n as f64, 0.0);
-    params.fluid.water().initial[0].region = Region::Shape(under_a_wave(depth), Pose::IDENTITY);
-    params.fluid.water().transfer = transfer;
+    params.fluid.water_mut().unwrap().initial[0].region = Region::Shape(under_a_wave(depth), Pose::IDENTITY);
+    params.fluid.water_mut().unwrap().transfer = transfer;
     params.pressure.params.tolerance = 1e-6;
     params
 }

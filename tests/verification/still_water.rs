@@ -28,7 +28,7 @@ impl Container {
             params.obstacles = vec![fixed("container", hollow_sphere(0.42), DVec3::splat(0.5), DQuat::IDENTITY)];
         }
         params.time = film();
-        let water = params.fluid.water();
+        let water = params.fluid.water_mut().unwrap();
         water.gravity = 9.81 * direction;
         water.transfer = transfer;
         if self != Self::FullSphere {
@@ -123,7 +123,7 @@ fn communicating_vessels_come_to_the_same_level() {
             )
         };
         let column = block(DVec3::new(-1.0, -1.0, -1.0), DVec3::new(wall[0], 0.75, 2.0));
-        params.fluid.water().initial.push(Liquid { region: column, velocity: DVec3::ZERO });
+        params.fluid.water_mut().unwrap().initial.push(Liquid { region: column, velocity: DVec3::ZERO });
         let divider = Shape::Box { size: DVec3::new(wall[1] - wall[0], 2.0, 3.0) };
         params.obstacles =
             vec![fixed("wall", divider, DVec3::new(0.5 * (wall[0] + wall[1]), 1.2, 0.0), DQuat::IDENTITY)];

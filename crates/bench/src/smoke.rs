@@ -112,14 +112,14 @@ pub fn scene(n: usize) -> WorldParams {
     let mut params = still_air([n; 3], 2.0 / n as f64);
     params.grid.origin = DVec3::new(-1.0, 0.0, -1.0);
     params.walls = [[Wall::Open; 2]; 3];
-    params.fluid.smoke().gravity = DVec3::new(0.0, -9.81, 0.0);
-    params.fluid.smoke().expansion = 1.0 / 293.0;
-    params.fluid.smoke().confinement = 0.1;
+    params.fluid.smoke_mut().unwrap().gravity = DVec3::new(0.0, -9.81, 0.0);
+    params.fluid.smoke_mut().unwrap().expansion = 1.0 / 293.0;
+    params.fluid.smoke_mut().unwrap().confinement = 0.1;
     params.pressure.params.tolerance = 1e-4;
     params.time.fps = 24.0;
     params.time.cfl = 4.0;
     let ball = Shape::Sphere { radius: 0.3 };
-    params.fluid.smoke().sources = vec![Source {
+    params.fluid.smoke_mut().unwrap().sources = vec![Source {
         name: "source".into(),
         shape: ball.clone(),
         pose: Pose { position: DVec3::new(0.0, 0.4, 0.0), rotation: DQuat::IDENTITY },

@@ -4,7 +4,7 @@ use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::advect::{Advection, Trace};
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::fluid::smoke::SmokeParams;
-use bathtub_engine::fluid::water::{Bubbles, Liquid, Region, Transfer, WaterParams};
+use bathtub_engine::fluid::water::{Liquid, Region, WaterParams};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, FaceField, Grid};
 use bathtub_engine::solid::{Motion, Obstacle};
@@ -84,19 +84,5 @@ pub fn still_water(dims: [usize; 3], dx: f64, level: f64) -> WorldParams {
 
 /// Water with every default.
 pub fn water(initial: Vec<Liquid>, dims: [usize; 3]) -> WaterParams {
-    WaterParams {
-        rho: 1000.0,
-        gravity: DVec3::new(0.0, -9.81, 0.0),
-        shake: None,
-        transfer: Transfer::Apic,
-        trace: Trace::Rk3,
-        particles_per_axis: if dims.contains(&1) { 3 } else { 2 },
-        hold_volume: true,
-        bubbles: Bubbles::Off,
-        seed: 0,
-        initial,
-        air: Vec::new(),
-        sources: Vec::new(),
-        drains: Vec::new(),
-    }
+    WaterParams { initial, ..WaterParams::new(dims) }
 }

@@ -47,6 +47,13 @@ pub struct StepReport {
     pub stages: Vec<(String, f64)>,
 }
 
+impl StepReport {
+    /// The solid of this name.
+    pub fn body(&self, name: &str) -> Option<&BodyReport> {
+        self.bodies.iter().find(|body| body.name == name)
+    }
+}
+
 /// The pressure solve of one step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SolverReport {

@@ -3,7 +3,9 @@
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
 use crate::file::{BubblesName, SceneFile, TransferName, WallEntry};
-use crate::water::{FLIP_RATIO, default_particles};
+use crate::water::FLIP_RATIO;
+use bathtub_engine::fluid::water::WaterParams;
+use bathtub_engine::world::TimeParams;
 use std::path::Path;
 
 /// Write every default that depends on other keys into the file; `path` is where it was read.
@@ -28,9 +30,9 @@ pub fn fill(document: &Document, file: &mut SceneFile, path: &Path) -> Result<()
     };
     grid.origin.get_or_insert([-0.5 * nx * dx, 0.0, -0.5 * nz * dx]);
 
-    let frame = 1.0 / file.time.fps;
-    file.time.max_dt.get_or_insert(frame);
-    file.time.min_dt.get_or_insert(1e-4 * frame);
+    let TimeParams { max_dt, min_dt, .. } = TimeParams::new(file.time.fps);
+    file.time.max_dt.get_or_insert(max_dt);
+    file.time.min_dt.get_or_insert(min_dt);
 
     match is_water(document, file)? {
         true => fill_water(document, file)?,
@@ -110,7 +112,8 @@ fn fill_smoke(file: &mut SceneFile) {
 
 fn fill_water(document: &Document, file: &mut SceneFile) -> Result<(), SceneError> {
     let water = file.water.get_or_insert_default();
-    water.particles.get_or_insert(default_particles(file.grid.cells));
+    let cells = file.grid.cells.map(|n| n as usize);
+    water.particles.get_or_insert(WaterParams::new(cells).particles_per_axis as i64);
     water.bubbles.get_or_insert(if file.bubble.is_empty() { BubblesName::Off } else { BubblesName::On });
     match (water.transfer, water.flip_ratio) {
         (TransferName::Flip, None) => water.flip_ratio = Some(FLIP_RATIO),

@@ -43,11 +43,6 @@ pub struct Setting<'a> {
     pub elastic: &'a [Elastic],
 }
 
-/// Particles along each axis that is not flat, unless the scene says otherwise.
-pub fn default_particles(cells: [i64; 3]) -> i64 {
-    if cells.contains(&1) { 3 } else { 2 }
-}
-
 /// The water of a filled scene.
 pub fn params(
     document: &Document,

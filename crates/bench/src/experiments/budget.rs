@@ -37,7 +37,7 @@ pub struct Course {
 fn tank(n: usize, solver: PressureSolver, most: Option<usize>) -> WorldParams {
     let mut params = still_air([n, 2 * n, n], 1.0 / n as f64);
     params.walls[Axis::Y.index()][1] = Wall::Open;
-    let smoke = params.fluid.smoke();
+    let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (FLUID, DVec3::new(0.0, -9.81, 0.0));
     params.pressure.solver = solver;
     params.pressure.strict = false;

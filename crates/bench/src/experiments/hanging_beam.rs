@@ -144,7 +144,7 @@ impl System {
         }
         boundary.impose(&mut velocity);
         let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
-        projection.set_liquid(&grid, &boundary, &distance);
+        projection.set_liquid(&grid, &boundary, &distance, &[]);
         let (faces, ties) = projection.coefficients();
         let (faces, ties) = (faces.clone(), ties.clone());
         let rhs = Vec::new();

@@ -44,12 +44,12 @@ pub struct Kept {
 pub fn energy_kept(scheme: Advection, n: usize) -> Result<Kept, StepError> {
     let dx = 1.0 / n as f64;
     let mut params = still_air([n, n, 1], dx);
-    params.fluid.smoke().advection = scheme;
+    params.fluid.smoke_mut().unwrap().advection = scheme;
     params.time.fps = 2.0;
     params.time.max_dt = dx;
     params.time.cfl = f64::INFINITY;
     // ½ ρ ⟨u²⟩ over the volume 1 · 1 · dx, with ⟨u²⟩ = ½.
-    let start = 0.25 * params.fluid.smoke().rho * dx;
+    let start = 0.25 * params.fluid.smoke_mut().unwrap().rho * dx;
     let mut world = with_velocity(params, velocity);
     let mut until = |frame| {
         loop {

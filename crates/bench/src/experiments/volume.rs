@@ -22,7 +22,7 @@ pub fn sloshing_tank(n: usize) -> WorldParams {
     params.time = FILM;
     params.pressure.params.tolerance = 1e-5;
     // The first mode of half a metre of water in a metre has 0.85 Hz.
-    params.fluid.water().shake = Some(Shake { amplitude: DVec3::new(4.0, 0.0, 2.5), frequency: 0.85 });
+    params.fluid.water_mut().unwrap().shake = Some(Shake { amplitude: DVec3::new(4.0, 0.0, 2.5), frequency: 0.85 });
     params
 }
 
@@ -33,7 +33,7 @@ pub fn dam_break(n: usize) -> WorldParams {
     params.pressure.params.tolerance = 1e-5;
     let column = Shape::Box { size: DVec3::new(1.2, 1.2, 3.0) };
     let pose = Pose { position: DVec3::new(0.0, 0.0, 0.5), rotation: DQuat::IDENTITY };
-    params.fluid.water().initial[0].region = Region::Shape(column, pose);
+    params.fluid.water_mut().unwrap().initial[0].region = Region::Shape(column, pose);
     let turned = DQuat::from_rotation_y(0.4);
     let pillar = Shape::Box { size: DVec3::new(0.17, 1.0, 0.17) };
     params.obstacles.push(fixed("pillar", pillar, DVec3::new(1.3, 0.3, 0.45), turned));

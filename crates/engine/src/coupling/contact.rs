@@ -65,7 +65,7 @@ pub(super) struct Touch {
 }
 
 /// The solids that contact moves.
-pub struct Solids<'a> {
+pub struct Movers<'a> {
     /// Elastic ones; their step is predicted.
     pub elastic: &'a mut [(String, ElasticBody)],
     /// Rigid ones.
@@ -80,7 +80,7 @@ pub struct Solids<'a> {
 }
 
 /// One direction of a touch: how both sides move along it, and what an impulse along it does.
-struct Row {
+struct ContactRow {
     touch: usize,
     direction: DVec3,
     /// Least velocity along it.
@@ -92,17 +92,17 @@ struct Row {
 }
 
 /// Let solids that touch push each other over a step of `dt`, s; then bodies lean on what moves as it is told, if `they_lean`.
-pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, they_lean: bool, solids: &mut Solids) {
+pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, they_lean: bool, solids: &mut Movers) {
     let (touches, near) = find(grid, walls, immersed, dt, solids);
     if touches.is_empty() {
         return;
     }
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<ContactRow> = Vec::new();
     for (n, touch) in touches.iter().enumerate() {
         let tangent = touch.normal.any_orthonormal_vector();
         let directions = [touch.normal, tangent, touch.normal.cross(tangent)];
         for (d, direction) in directions.into_iter().enumerate() {
-            rows.push(Row {
+            rows.push(ContactRow {
                 touch: n,
                 direction,
                 target: if d == 0 { least_velocity(grid.dx, touch.gap, dt) } else { 0.0 },
@@ -133,7 +133,7 @@ pub(super) fn least_velocity(dx: f64, gap: f64, dt: f64) -> f64 {
 }
 
 /// Projected Gauss–Seidel; rows come in threes, the normal first.
-fn gauss_seidel(matrix: &[f64], rows: &[Row], friction: impl Fn(usize) -> f64) -> Vec<f64> {
+fn gauss_seidel(matrix: &[f64], rows: &[ContactRow], friction: impl Fn(usize) -> f64) -> Vec<f64> {
     let n = rows.len();
     let mut impulses = vec![0.0; n];
     for _ in 0..ROUNDS {
@@ -184,7 +184,7 @@ fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around
 }
 
 /// All touches that could matter within the step, and vertices near what moves as it is told that do not touch it.
-fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Solids) -> (Vec<Touch>, Vec<Touch>) {
+fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Movers) -> (Vec<Touch>, Vec<Touch>) {
     let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
     let [elastic_surfaces, _] = solids.surfaces;
@@ -243,7 +243,7 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
     (touches, near)
 }
 
-impl Solids<'_> {
+impl Movers<'_> {
     /// Who is at a point near a surface; nobody, if it is of an elastic body that is not near after all.
     fn side(&self, immersed: &Immersed, surface: SurfaceId, at: DVec3) -> Option<Side> {
         let [elastic, rigid] = self.surfaces.map(|surfaces| surfaces.iter().position(|own| *own == surface));
@@ -259,7 +259,7 @@ impl Solids<'_> {
 
     /// Let elastic bodies lean on what moves as it is told; `touches` come with their rows, if they have any, and the impulse of the first. Bodies
     /// that are pressed have friction there, too.
-    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, &'a [Row], f64)>) {
+    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, &'a [ContactRow], f64)>) {
         let mut supports: Vec<Vec<Support>> = self.elastic.iter().map(|_| Vec::new()).collect();
         for (touch, rows, impulse) in touches {
             let [Side::Elastic { body, corners }, Side::Given { velocity }] = &touch.sides else { continue };
@@ -277,7 +277,7 @@ impl Solids<'_> {
                 impulse: 0.0,
                 of: None,
             };
-            let answer = |row: &Row| row.answers[0].1.clone();
+            let answer = |row: &ContactRow| row.answers[0].1.clone();
             let first = rows.first().map_or_else(|| self.answers(touch, normal).swap_remove(0).1, answer);
             let own = &mut supports[*body];
             let number = own.len();
@@ -328,7 +328,7 @@ impl Solids<'_> {
     }
 
     /// How much a unit impulse of one row changes the velocity along another.
-    fn change(&self, touches: &[Touch], along: &Row, by: &Row) -> f64 {
+    fn change(&self, touches: &[Touch], along: &ContactRow, by: &ContactRow) -> f64 {
         let mut change = 0.0;
         for (side, sign) in touches[along.touch].sides.iter().zip([1.0, -1.0]) {
             match side {
@@ -364,7 +364,7 @@ impl Solids<'_> {
         properties.inverse_mass() * impulse + spin.cross(at - place.position)
     }
 
-    fn apply(&mut self, touch: &Touch, row: &Row, impulse: f64) {
+    fn apply(&mut self, touch: &Touch, row: &ContactRow, impulse: f64) {
         if impulse == 0.0 {
             return;
         }

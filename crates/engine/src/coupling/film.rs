@@ -23,7 +23,7 @@ use glam::{DMat3, DVec3};
 use std::collections::BTreeMap;
 
 /// A part of a surface, and the cell that it pushes.
-pub(super) struct Piece {
+pub(super) struct SurfacePiece {
     pub cell: u32,
     /// Its area, outwards, in faces of the grid.
     pub area: DVec3,
@@ -34,12 +34,12 @@ pub(super) struct Piece {
 }
 
 /// All of them.
-pub(super) struct Surface<'a> {
+pub(super) struct MetSurface<'a> {
     follow: &'a Follow,
     /// Those that fluid meets.
-    met: Vec<Piece>,
+    met: Vec<SurfacePiece>,
     /// Of a surface that is wholly in the domain: what stands in for the rest, and the pieces inside of bodies that it is joined with.
-    rest: Option<(Film, Vec<Piece>)>,
+    rest: Option<(Film, Vec<SurfacePiece>)>,
     /// Areas of pieces in cells that no fluid passes.
     dropped: Vec<(u32, DVec3)>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Surface<'a> {
 #[derive(Default)]
 struct Film {
     /// Its part of B, three by three freedoms.
-    row: Row,
+    row: FreedomRow,
     /// Its area, in faces of the grid.
     area: DVec3,
     /// Cells that stand in for it, and their parts of 1. None if nothing is missing.
@@ -56,7 +56,7 @@ struct Film {
 }
 
 /// A row of B by threes of freedoms.
-type Row = BTreeMap<usize, DVec3>;
+type FreedomRow = BTreeMap<usize, DVec3>;
 
 /// What is missing of a surface below this part of it is round-off.
 const ROUND_OFF: f64 = 1e-12;
@@ -86,9 +86,9 @@ fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     has_free_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
 }
 
-impl<'a> Surface<'a> {
+impl<'a> MetSurface<'a> {
     /// A surface of which a part is beyond the domain, or that answers vertex by vertex.
-    pub fn open(follow: &'a Follow, pieces: Vec<Piece>) -> Self {
+    pub fn open(follow: &'a Follow, pieces: Vec<SurfacePiece>) -> Self {
         Self { follow, met: pieces, rest: None, dropped: Vec::new() }
     }
 
@@ -99,14 +99,15 @@ impl<'a> Surface<'a> {
         grid: &Grid,
         boundary: &Boundary,
         follow: &'a Follow,
-        (pieces, hidden): (Vec<Piece>, Vec<Piece>),
+        (pieces, hidden): (Vec<SurfacePiece>, Vec<SurfacePiece>),
         is_inside: impl Fn(DVec3) -> bool,
     ) -> Self {
         let (met, dropped): (Vec<_>, Vec<_>) =
             pieces.into_iter().partition(|piece| is_passed(grid, boundary, piece.cell as usize));
         let areas = dropped.iter().map(|piece| (piece.cell, piece.area)).collect();
-        let inside: Vec<Piece> = dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
-        let (mut missing, mut area) = (Row::new(), DVec3::ZERO);
+        let inside: Vec<SurfacePiece> =
+            dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
+        let (mut missing, mut area) = (FreedomRow::new(), DVec3::ZERO);
         for piece in met.iter().chain(&inside) {
             area -= piece.area;
             follow.gather(&piece.point, -piece.area, |n, part| *missing.entry(n).or_default() += part);
@@ -118,7 +119,7 @@ impl<'a> Surface<'a> {
     /// B: what the surface pushes into cells, by threes of freedoms; to be added up.
     pub fn entries(&self) -> Vec<(u32, u32, DVec3)> {
         let mut entries = Vec::with_capacity(3 * self.met.len());
-        for Piece { cell, area, point, .. } in &self.met {
+        for SurfacePiece { cell, area, point, .. } in &self.met {
             self.follow.gather(point, *area, |n, part| entries.push((*cell, n as u32, part)));
         }
         if let Some((Film { row, shares, .. }, _)) = &self.rest {
@@ -135,7 +136,7 @@ impl<'a> Surface<'a> {
         if let Some((Film { area, shares, .. }, _)) = &self.rest {
             unmet.extend(shares.iter().map(|(cell, share)| (*cell, -*share * *area)));
         }
-        for Piece { cell, area, point, .. } in &self.met {
+        for SurfacePiece { cell, area, point, .. } in &self.met {
             let held = self.follow.held(point);
             if held != DVec3::ZERO {
                 unmet.push((*cell, held * *area));
@@ -151,7 +152,7 @@ impl<'a> Surface<'a> {
 
     /// The part of the surface that is in fluid.
     pub fn wet_share(&self, fluid: Medium) -> f64 {
-        let area = |piece: &Piece| piece.area.length();
+        let area = |piece: &SurfacePiece| piece.area.length();
         let wet: f64 = self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)).map(area).sum();
         let all: f64 = self.met.iter().map(area).sum();
         if all > 0.0 { wet / all } else { 0.0 }
@@ -164,7 +165,9 @@ impl<'a> Surface<'a> {
         let weight = fluid.rho * grid.dx * grid.dx * fluid.gain;
         let impulse = |at: DVec3| weight.dot(at - grid.origin);
         let at_middle = |cell: u32| impulse(grid.cell_centre(unravel(grid.dims, cell as usize)));
-        for Piece { cell, area, point, spread } in self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize)) {
+        for SurfacePiece { cell, area, point, spread } in
+            self.met.iter().filter(|piece| fluid.is_in(piece.cell as usize))
+        {
             let mut add = |n: usize, part: DVec3| add(lift, n, part);
             self.follow.gather(point, (at_middle(*cell) - impulse(point.at)) * *area, &mut add);
             self.follow.gather_slope(point, -*area, *spread * weight, &mut add);
@@ -172,15 +175,15 @@ impl<'a> Surface<'a> {
         let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
         // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: what moved when
         // they were laid on planes of the grid.
-        let mut missing = Row::new();
+        let mut missing = FreedomRow::new();
         let mut take = |n: usize, part: DVec3| *missing.entry(n).or_default() += part;
         let middle = Point { at: body.1, ..Point::default() };
         self.follow.gather(&middle, fluid.rho * body.0 * fluid.gain, &mut take);
-        for Piece { area, point, spread, .. } in self.met.iter().chain(inside) {
+        for SurfacePiece { area, point, spread, .. } in self.met.iter().chain(inside) {
             self.follow.gather(point, -impulse(point.at) * *area, &mut take);
             self.follow.gather_slope(point, -*area, *spread * weight, &mut take);
         }
-        let mut give = |row: &Row, part: f64| row.iter().for_each(|(&n, value)| add(lift, n, part * *value));
+        let mut give = |row: &FreedomRow, part: f64| row.iter().for_each(|(&n, value)| add(lift, n, part * *value));
         if shares.is_empty() {
             give(&missing, -self.wet_share(fluid));
         }
@@ -192,7 +195,7 @@ impl<'a> Surface<'a> {
 }
 
 /// Cells that stand in for the part of a surface that is `missing` beside the pieces that are `met`.
-fn shares(grid: &Grid, met: &[Piece], missing: DVec3) -> Vec<(u32, f64)> {
+fn shares(grid: &Grid, met: &[SurfacePiece], missing: DVec3) -> Vec<(u32, f64)> {
     let mut areas = BTreeMap::<u32, DVec3>::new();
     met.iter().for_each(|piece| *areas.entry(piece.cell).or_default() += piece.area);
     let surface: f64 = areas.values().map(|area| area.length()).sum();

@@ -19,8 +19,8 @@
 //! What of a surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
 
 use super::Medium;
-use super::film::{Piece, Surface, add};
-use super::immersed::{Body, Immersed};
+use super::film::{MetSurface, SurfacePiece, add};
+use super::immersed::{Body, Immersed, Meets};
 use crate::cut::CutPolygon;
 use crate::cut::voxels::Voxels;
 use crate::fluid::boundary::Boundary;
@@ -103,13 +103,13 @@ impl SurfaceRows {
             let others = || attached.joined.iter().map(|other| immersed.body(*other));
             let is_inside = |at: DVec3| others().any(|other| other.distance_at(at) < INSIDE * grid.dx);
             let hidden = polygons(grid, solid, follow, solid.hidden());
-            Surface::closed(grid, boundary, follow, (pieces, hidden), is_inside)
+            MetSurface::closed(grid, boundary, follow, (pieces, hidden), is_inside)
         } else {
-            Surface::open(follow, pieces)
+            MetSurface::open(follow, pieces)
         };
         let mut entries = surface.entries();
         let mut lift = vec![0.0; attached.freedoms()];
-        match (&solid.voxels, follow) {
+        match (solid.voxels(), follow) {
             (Some(voxels), Follow::Rigid { centre }) => {
                 let wet = surface.wet_share(medium);
                 lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
@@ -121,7 +121,7 @@ impl SurfaceRows {
             && faces.is_empty()
         {
             let arms = solid.exposed().map(|p| (p.area, (p.centroid - *centre).cross(p.area)));
-            let axes = if solid.is_ball { DMat3::ZERO } else { turning_axes(arms, grid.dx) };
+            let axes = if let Meets::Ball = solid.meets { DMat3::ZERO } else { turning_axes(arms, grid.dx) };
             entries.iter_mut().filter(|(_, n, _)| *n == 1).for_each(|(.., moment)| *moment = axes * *moment);
             let moment = axes * DVec3::from_slice(&lift[3..]);
             lift[3..].copy_from_slice(&moment.to_array());
@@ -132,7 +132,12 @@ impl SurfaceRows {
 }
 
 /// Polygons of a surface as pieces of it.
-fn polygons(grid: &Grid, solid: &Body, follow: &Follow, polygons: impl Iterator<Item = CutPolygon>) -> Vec<Piece> {
+fn polygons(
+    grid: &Grid,
+    solid: &Body,
+    follow: &Follow,
+    polygons: impl Iterator<Item = CutPolygon>,
+) -> Vec<SurfacePiece> {
     let piece = |CutPolygon { cell, triangle, area, centroid, spread }: CutPolygon| {
         let weights = |corners: [DVec3; 3]| closest(corners, centroid).1;
         let point = if follow.deforms() {
@@ -140,7 +145,7 @@ fn polygons(grid: &Grid, solid: &Body, follow: &Follow, polygons: impl Iterator<
         } else {
             Point { at: centroid, ..Point::default() }
         };
-        Piece { cell: cell as u32, area: area / (grid.dx * grid.dx), point, spread }
+        SurfacePiece { cell: cell as u32, area: area / (grid.dx * grid.dx), point, spread }
     };
     polygons.map(piece).collect()
 }
@@ -157,7 +162,7 @@ fn point_near(scene: &Scene, attached: &Attached, at: DVec3) -> Option<Point> {
 
 /// Faces that a surface all but closes or takes along: what it pushes through them leaves the cell below and enters the one above.
 /// Those with no point of the surface near them are `unmet`.
-fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)>) -> Vec<Piece> {
+fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)>) -> Vec<SurfacePiece> {
     let mut pieces = Vec::new();
     for face in scene.boundary.given.iter().filter(|face| face.body == Some(attached.surface)) {
         let (at, cells) = (scene.grid.face_at(face.axis, face.index), scene.grid.cells_beside(face.axis, face.index));
@@ -167,7 +172,7 @@ fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)
             let Some(cell) = cell.map(|cell| cell as u32) else { continue };
             let area = sign * face.axis.unit();
             match point {
-                Some(point) => pieces.push(Piece { cell, area, point, spread: DMat3::ZERO }),
+                Some(point) => pieces.push(SurfacePiece { cell, area, point, spread: DMat3::ZERO }),
                 None => unmet.push((cell, area)),
             }
         }

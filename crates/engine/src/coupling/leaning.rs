@@ -6,7 +6,7 @@
 //! ([`Supports`], over the twists of all bodies, six numbers each), and nobody else answers them: fluid and contact agree on how
 //! these bodies move, without rebound and without friction.
 
-use crate::solid::rigid::{RigidState, Rigids, Touch};
+use crate::solid::rigid::{RigidState, RigidTouch, Rigids};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -39,12 +39,12 @@ pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVe
 pub fn find(
     rigids: &Rigids,
     state: &mut RigidState,
-    (touches, pushes, lean): (&[Touch], &[[DVec3; 2]], &[bool]),
+    (touches, pushes, lean): (&[RigidTouch], &[[DVec3; 2]], &[bool]),
 ) -> Supports {
     if touches.is_empty() {
         return Supports::default();
     }
-    let support = |Touch { row, least }: &Touch| {
+    let support = |RigidTouch { row, least }: &RigidTouch| {
         let (mut parts, mut answer) = (Vec::new(), vec![0.0; 6 * rigids.len()]);
         for (body, jacobian) in row.bodies.iter().zip(&row.jacobian) {
             let Some(body) = body else { continue };

@@ -170,7 +170,7 @@ pub fn couple(fluid: FluidSide, solids: &mut [&mut dyn Answers], params: &Couple
 /// The same with rows that are known.
 fn couple_with(
     mut fluid: FluidSide,
-    rows: &Rows,
+    rows: &RowsOfAll,
     solids: &mut [&mut dyn Answers],
     params: &CoupleParams,
 ) -> Result<Outcome, SolveError> {
@@ -277,15 +277,15 @@ impl System {
     }
 }
 
-type Rows = BTreeMap<SurfaceId, SurfaceRows>;
+type RowsOfAll = BTreeMap<SurfaceId, SurfaceRows>;
 
-fn surface_rows<'a>(scene: &Scene, surfaces: impl Iterator<Item = &'a Attached>) -> Rows {
+fn surface_rows<'a>(scene: &Scene, surfaces: impl Iterator<Item = &'a Attached>) -> RowsOfAll {
     surfaces.map(|attached| (attached.surface, SurfaceRows::new(scene, attached))).collect()
 }
 
 impl FluidSide<'_> {
     /// B of all surfaces that answer.
-    fn rows(&self, solids: &[&mut dyn Answers]) -> Rows {
+    fn rows(&self, solids: &[&mut dyn Answers]) -> RowsOfAll {
         let moving: Vec<Moving> = solids.iter().flat_map(|kind| kind.moving()).collect();
         let Self { grid, medium, immersed, .. } = *self;
         let scene = Scene { grid, medium, boundary: self.boundary, immersed, arriving: self.velocity };
@@ -309,7 +309,7 @@ impl FluidSide<'_> {
     /// What came out of the last solve, measured on what fluid and solids do now.
     fn outcome(
         self,
-        rows: &Rows,
+        rows: &RowsOfAll,
         solids: &[&mut dyn Answers],
         (projected, rounds): (Projected, usize),
         before: Carried,
@@ -334,7 +334,7 @@ impl FluidSide<'_> {
     }
 
     /// What sources and solids push into cells, as these move now.
-    fn pushed_by(&self, rows: &Rows, solids: &[&mut dyn Answers]) -> Vec<(usize, f64)> {
+    fn pushed_by(&self, rows: &RowsOfAll, solids: &[&mut dyn Answers]) -> Vec<(usize, f64)> {
         let mut pushed = self.sources.to_vec();
         for Moving { attached, velocity } in solids.iter().flat_map(|kind| kind.moving()) {
             rows[&attached.surface].push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
@@ -344,7 +344,7 @@ impl FluidSide<'_> {
 }
 
 /// What fluid on the faces that solids take along has gained, in units of ρ dx³, m/s.
-fn taken_along(rows: &Rows, solids: &[&mut dyn Answers]) -> DVec3 {
+fn taken_along(rows: &RowsOfAll, solids: &[&mut dyn Answers]) -> DVec3 {
     let of_surface = |Moving { attached, velocity }: Moving| {
         let gained = |row: &FaceRow| row.face.mass * (row.along(&velocity) - row.arriving) * row.face.axis.unit();
         rows[&attached.surface].faces.iter().map(gained).sum::<DVec3>()
@@ -404,7 +404,7 @@ struct Unit {
 
 impl Unit {
     /// `mass` is that of the fluid in a cell, ρ dx³.
-    fn new(freedoms: Freedoms, rows: &Rows, mass: f64) -> Self {
+    fn new(freedoms: Freedoms, rows: &RowsOfAll, mass: f64) -> Self {
         let Freedoms { surfaces, velocity, response } = freedoms;
         let parts = || surfaces.iter().map(|attached| (attached, &rows[&attached.surface]));
         let push = match &surfaces[..] {

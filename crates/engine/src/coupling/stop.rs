@@ -44,7 +44,7 @@ pub struct Stops<'a> {
 }
 
 /// A vertex, what it is near (two sides an axis, then obstacles), and the way out.
-struct Row {
+struct StopRow {
     vertex: usize,
     of: usize,
     direction: DVec3,
@@ -66,9 +66,9 @@ impl Stops<'_> {
         elastic.holds.iter().flat_map(|hold| &hold.vertices).for_each(|&v| is_held[v] = true);
         let free: Vec<usize> = (0..is_held.len()).filter(|&v| !is_held[v]).collect();
         let least = PART * FILM * self.grid.dx;
-        let mut rows: Vec<Row> = Vec::new();
+        let mut rows: Vec<StopRow> = Vec::new();
         for _ in 0..MOVES {
-            let near: Vec<Row> = free.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect();
+            let near: Vec<StopRow> = free.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect();
             if near.iter().all(|row| row.gap > -SHORT * least) {
                 return Ok(());
             }
@@ -108,13 +108,13 @@ impl Stops<'_> {
     }
 
     /// The sides and obstacles that a vertex of `body` is near, where it is now; `before` it was there.
-    fn near(&self, vertex: usize, before: &[DVec3], body: &ElasticBody) -> Vec<Row> {
+    fn near(&self, vertex: usize, before: &[DVec3], body: &ElasticBody) -> Vec<StopRow> {
         let (grid, [from, to]) = (self.grid, self.times);
         let (start, rest, at) = (before[vertex], body.rest().vertices[vertex], body.positions()[vertex]);
         let least = PART * FILM * grid.dx;
         // What was deeper at the start comes out at a bounded speed.
         let bound = |gap: f64| least.min(gap + (to - from) * least_velocity(grid.dx, gap - least, to - from));
-        let row = |of: usize, direction: DVec3, gap: f64| Row {
+        let row = |of: usize, direction: DVec3, gap: f64| StopRow {
             vertex,
             of,
             direction,
@@ -144,8 +144,8 @@ impl Stops<'_> {
 }
 
 /// Change the impulses of `rows` so that over `dt`, s, no gap is left negative.
-fn push(rows: &mut [Row], dt: f64) {
-    let along = |row: &Row, answer: &[f64]| row.direction.dot(DVec3::from_slice(&answer[3 * row.vertex..]));
+fn push(rows: &mut [StopRow], dt: f64) {
+    let along = |row: &StopRow, answer: &[f64]| row.direction.dot(DVec3::from_slice(&answer[3 * row.vertex..]));
     let n = rows.len();
     let matrix: Vec<f64> = (0..n * n).map(|place| along(&rows[place / n], &rows[place % n].answer)).collect();
     let before: Vec<f64> = rows.iter().map(|row| row.impulse).collect();

@@ -25,7 +25,7 @@ pub struct Flush {
 
 /// What faces the upper side of a grid face, or its lower one.
 #[derive(Default)]
-struct Side {
+struct LaidFace {
     /// m².
     area: f64,
     /// Area times place along the other axes, m³.
@@ -36,7 +36,7 @@ struct Side {
 
 /// Find what the bodies hide of one another.
 pub fn flush(grid: &Grid, bodies: &[&BodyCut]) -> Flush {
-    let mut sides = BTreeMap::<(usize, usize), [Side; 2]>::new();
+    let mut sides = BTreeMap::<(usize, usize), [LaidFace; 2]>::new();
     for (b, body) in bodies.iter().enumerate() {
         for (n, polygon) in body.polygons.iter().enumerate() {
             let Some((axis, face, is_lower)) = in_plane(grid, polygon) else { continue };

@@ -53,7 +53,7 @@ impl Wall {
 }
 
 /// The solids' part of the grid.
-pub struct Solids {
+pub struct SolidCells {
     /// What they leave open and what they push.
     pub cells: CutCells,
     /// Distance from cell centres to the nearest surface in cells, negative inside, exact within a few cells.
@@ -125,12 +125,12 @@ impl Boundary {
     pub fn new(
         grid: &Grid,
         walls: [[Wall; 2]; 3],
-        solids: Option<Solids>,
+        solids: Option<SolidCells>,
         solid_velocity: impl Fn(DVec3) -> (DVec3, Option<SurfaceId>) + Sync,
     ) -> Self {
         let has_solids = solids.is_some();
         let (cells, distance, mut constrained) = match solids {
-            Some(Solids { cells, distance, constrained }) => (cells, Some(distance), constrained),
+            Some(SolidCells { cells, distance, constrained }) => (cells, Some(distance), constrained),
             None => (CutCells::new(grid), None, Vec::new()),
         };
 

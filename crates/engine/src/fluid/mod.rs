@@ -3,6 +3,7 @@
 pub mod advect;
 pub mod boundary;
 pub mod forces;
+mod grid_fluid;
 mod noise;
 pub mod projection;
 pub mod smoke;
@@ -13,6 +14,7 @@ use crate::grid::{FaceField, Grid};
 use crate::solve::SolveError;
 use boundary::{Boundary, Wall};
 use glam::DVec3;
+pub(crate) use grid_fluid::GridFluid;
 use projection::Projection;
 use serde::{Deserialize, Serialize};
 use smoke::{Smoke, SmokeParams, SmokeState};
@@ -36,8 +38,8 @@ pub enum FluidState {
     Water(WaterState),
 }
 
-/// The machinery that moves a fluid.
-pub(crate) enum Fluid {
+/// What moves what a fluid carries.
+enum Fluid {
     Smoke(Box<Smoke>),
     Water(Box<Water>),
 }
@@ -55,6 +57,24 @@ pub struct Step<'a> {
     pub dt: f64,
     /// Cells that the fastest solid moves in the step.
     pub solid_reach: f64,
+}
+
+/// The time of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// At its start, s.
+    pub time: f64,
+    /// s.
+    pub dt: f64,
+    /// Cells that the fastest solid moves in it.
+    pub solid_reach: f64,
+}
+
+impl<'a> Step<'a> {
+    /// A step over some time.
+    pub fn new(grid: &'a Grid, boundary: &'a Boundary, Span { time, dt, solid_reach }: Span) -> Self {
+        Self { grid, boundary, time, dt, solid_reach }
+    }
 }
 
 impl FluidParams {
@@ -115,19 +135,19 @@ impl FluidParams {
         }
     }
 
-    /// The smoke's parameters; a scene of water has none, and asking for them is a mistake of the caller.
-    pub fn smoke(&mut self) -> &mut SmokeParams {
+    /// The smoke's parameters, if that is the fluid.
+    pub fn smoke_mut(&mut self) -> Option<&mut SmokeParams> {
         match self {
-            Self::Smoke(smoke) => smoke,
-            Self::Water(_) => panic!("the fluid is water"),
+            Self::Smoke(smoke) => Some(smoke),
+            Self::Water(_) => None,
         }
     }
 
-    /// The water's parameters; a scene of smoke has none, and asking for them is a mistake of the caller.
-    pub fn water(&mut self) -> &mut WaterParams {
+    /// The water's parameters, if that is the fluid.
+    pub fn water_mut(&mut self) -> Option<&mut WaterParams> {
         match self {
-            Self::Smoke(_) => panic!("the fluid is smoke"),
-            Self::Water(water) => water,
+            Self::Smoke(_) => None,
+            Self::Water(water) => Some(water),
         }
     }
 }
@@ -233,13 +253,6 @@ impl Fluid {
         match self {
             Self::Smoke(_) => Vec::new(),
             Self::Water(fluid) => fluid.pushed(step),
-        }
-    }
-
-    /// The solids have moved.
-    pub fn set_boundary(&mut self, grid: &Grid, boundary: &Boundary) {
-        if let Self::Water(fluid) = self {
-            fluid.set_boundary(grid, boundary);
         }
     }
 

@@ -110,9 +110,11 @@ impl Projection {
         self.set(grid, boundary, None);
     }
 
-    /// Take the openings of a boundary around a liquid; `distance` from its surface is negative inside.
-    pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField) {
+    /// Take the openings of a boundary around a liquid, whose `distance` from its surface is negative inside, and its pockets of air that keep
+    /// their volume.
+    pub fn set_liquid(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
         self.set(grid, boundary, Some(&distance.data));
+        self.set_bubbles(grid, boundary, distance, bubbles);
     }
 
     /// Take the bodies that answer pressure: C of Σ = L + C Cᵀ (design eq. 1), and their constraints.
@@ -122,8 +124,7 @@ impl Projection {
         self.solve.set_apart(false);
     }
 
-    /// Take the pockets of air that keep their volume; the liquid is that of the last `set_liquid`.
-    pub fn set_bubbles(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
+    fn set_bubbles(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, bubbles: &[Bubble]) {
         self.is_stale = true;
         let mut in_pocket = vec![false; if bubbles.is_empty() { 0 } else { grid.cells() }];
         for &cell in bubbles.iter().flat_map(|bubble| &bubble.cells) {

@@ -39,6 +39,25 @@ pub struct SmokeParams {
     pub sources: Vec<Source>,
 }
 
+impl Default for SmokeParams {
+    /// Air under gravity, in which hot smoke rises; nothing emits any.
+    fn default() -> Self {
+        Self {
+            rho: 1.2,
+            gravity: DVec3::new(0.0, -9.81, 0.0),
+            weight: 0.0,
+            expansion: 1.0 / 293.0,
+            acceleration: DVec3::ZERO,
+            confinement: 0.0,
+            dissipation: 0.0,
+            cooling: 0.0,
+            advection: Advection::MacCormack,
+            trace: Trace::Rk3,
+            sources: Vec::new(),
+        }
+    }
+}
+
 /// What the air carries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SmokeState {
@@ -147,6 +166,39 @@ pub struct Source {
     pub seed: u64,
 }
 
+impl Source {
+    /// Smoke of density 1 at ambient temperature that comes out of a shape around the origin, always.
+    pub fn new(name: &str, shape: Shape) -> Self {
+        Self {
+            name: name.into(),
+            shape,
+            pose: Pose::IDENTITY,
+            start: 0.0,
+            end: f64::INFINITY,
+            density: 1.0,
+            temperature: 0.0,
+            velocity: None,
+            flicker: 0.0,
+            seed: 0,
+        }
+    }
+
+    /// The same around another point, m.
+    pub fn at(self, position: impl Into<DVec3>) -> Self {
+        Self { pose: Pose { position: position.into(), ..self.pose }, ..self }
+    }
+
+    /// The same, hotter than the air by so much, K.
+    pub fn hot(self, temperature: f64) -> Self {
+        Self { temperature, ..self }
+    }
+
+    /// The same, blown out with a velocity, m/s.
+    pub fn blowing(self, velocity: impl Into<DVec3>) -> Self {
+        Self { velocity: Some(velocity.into()), ..self }
+    }
+}
+
 /// Features of the flicker across the source's smallest width.
 const FLICKER_FEATURES: f64 = 3.0;
 
@@ -156,12 +208,12 @@ const FLICKER_RATE: f64 = 8.0;
 /// The cells and faces a source reaches.
 struct Emitter {
     source: Source,
-    cells: Vec<Reached>,
-    faces: [Vec<Reached>; 3],
+    cells: Vec<ReachedSample>,
+    faces: [Vec<ReachedSample>; 3],
 }
 
 /// A sample within a source.
-struct Reached {
+struct ReachedSample {
     index: usize,
     /// The part of its neighbourhood that the source fills.
     share: f64,
@@ -176,11 +228,11 @@ impl Emitter {
         let distance = SignedDistance::new(&source.shape);
         let share = |p: DVec3| (0.5 - distance.at(source.pose.invert(p)) / grid.dx).clamp(0.0, 1.0);
         let feature = source.shape.bounds().size().min_element() / FLICKER_FEATURES;
-        let reached = |dims: [usize; 3], position: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<Reached> {
+        let reached = |dims: [usize; 3], position: &(dyn Fn([usize; 3]) -> DVec3 + Sync)| -> Vec<ReachedSample> {
             let reach = |index: usize| {
                 let p = position(unravel(dims, index));
                 let share = share(p);
-                (share > 0.0).then(|| Reached { index, share, place: (p - source.pose.position) / feature })
+                (share > 0.0).then(|| ReachedSample { index, share, place: (p - source.pose.position) / feature })
             };
             (0..dims.iter().product()).into_par_iter().filter_map(reach).collect()
         };
@@ -197,7 +249,7 @@ impl Emitter {
         if time < source.start || time >= source.end {
             return;
         }
-        let strength = |at: &Reached| {
+        let strength = |at: &ReachedSample| {
             let [x, y, z] = at.place.to_array();
             match source.flicker {
                 0.0 => 1.0,

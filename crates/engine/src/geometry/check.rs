@@ -197,30 +197,48 @@ impl TriMesh {
     }
 }
 
-/// Finite coordinates, indices in range, no vertex twice in a triangle.
-fn check_elements(mesh: &TriMesh) -> Result<(), MeshError> {
-    if mesh.triangles.is_empty() {
-        return Err(MeshError::Empty);
+/// What may be wrong with the elements of a mesh of triangles or of tetrahedra.
+pub(super) enum Flaw {
+    Empty,
+    TooLarge { what: &'static str, count: usize },
+    NonFinite { vertex: usize, position: DVec3 },
+    Index { element: usize, index: i64, vertices: usize },
+    Repeated { element: usize, vertex: usize },
+}
+
+/// Finite coordinates, indices in range, no vertex twice in an element: the first that is not so.
+pub(super) fn flaw<const N: usize>(vertices: &[DVec3], elements: &[[u32; N]], what: &'static str) -> Option<Flaw> {
+    if elements.is_empty() {
+        return Some(Flaw::Empty);
     }
-    for (what, count) in [("vertices", mesh.vertices.len()), ("triangles", mesh.triangles.len())] {
+    for (what, count) in [("vertices", vertices.len()), (what, elements.len())] {
         if count > u32::MAX as usize {
-            return Err(MeshError::TooLarge { what, count });
+            return Some(Flaw::TooLarge { what, count });
         }
     }
-    if let Some((vertex, &position)) = mesh.vertices.iter().enumerate().find(|(_, v)| !v.is_finite()) {
-        return Err(MeshError::NonFinite { vertex, position });
+    if let Some((vertex, &position)) = vertices.iter().enumerate().find(|(_, v)| !v.is_finite()) {
+        return Some(Flaw::NonFinite { vertex, position });
     }
-    for (face, triangle) in mesh.triangles.iter().enumerate() {
-        let vertices = mesh.vertices.len();
-        if let Some(&index) = triangle.iter().find(|&&v| v as usize >= vertices) {
-            return Err(MeshError::Index { face, index: index.into(), vertices });
+    elements.iter().enumerate().find_map(|(element, corners)| {
+        if let Some(&index) = corners.iter().find(|&&v| v as usize >= vertices.len()) {
+            return Some(Flaw::Index { element, index: index.into(), vertices: vertices.len() });
         }
-        let [a, b, c] = *triangle;
-        if a == b || b == c || c == a {
-            return Err(MeshError::Repeated { face, vertex: if b == c { b } else { a } as usize });
-        }
-    }
-    Ok(())
+        let mut sorted = *corners;
+        sorted.sort_unstable();
+        let twice = sorted.windows(2).find(|pair| pair[0] == pair[1])?;
+        Some(Flaw::Repeated { element, vertex: twice[0] as usize })
+    })
+}
+
+fn check_elements(mesh: &TriMesh) -> Result<(), MeshError> {
+    Err(match flaw(&mesh.vertices, &mesh.triangles, "triangles") {
+        None => return Ok(()),
+        Some(Flaw::Empty) => MeshError::Empty,
+        Some(Flaw::TooLarge { what, count }) => MeshError::TooLarge { what, count },
+        Some(Flaw::NonFinite { vertex, position }) => MeshError::NonFinite { vertex, position },
+        Some(Flaw::Index { element: face, index, vertices }) => MeshError::Index { face, index, vertices },
+        Some(Flaw::Repeated { element: face, vertex }) => MeshError::Repeated { face, vertex },
+    })
 }
 
 /// The mesh as it is if that is closed; else with identical, else with near vertices merged.

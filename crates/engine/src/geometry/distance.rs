@@ -13,10 +13,10 @@ use rayon::prelude::*;
 
 /// A shape made ready for distance queries.
 pub struct SignedDistance {
-    kind: Kind,
+    kind: Asked,
 }
 
-enum Kind {
+enum Asked {
     Primitive(Shape),
     Mesh(Box<ParryMesh>),
 }
@@ -50,8 +50,8 @@ impl SignedDistance {
     /// Prepare a shape; a mesh must be closed (see [`TriMesh::check`]).
     pub fn new(shape: &Shape) -> Self {
         let kind = match shape {
-            Shape::Mesh(mesh) => Kind::Mesh(Box::new(tree(mesh))),
-            primitive => Kind::Primitive(primitive.clone()),
+            Shape::Mesh(mesh) => Asked::Mesh(Box::new(tree(mesh))),
+            primitive => Asked::Primitive(primitive.clone()),
         };
         Self { kind }
     }
@@ -59,7 +59,7 @@ impl SignedDistance {
     /// Distance from a point in the shape's own frame, m; negative inside.
     pub fn at(&self, local: DVec3) -> f64 {
         match &self.kind {
-            Kind::Primitive(primitive) => match *primitive {
+            Asked::Primitive(primitive) => match *primitive {
                 Shape::Box { size } => shape::box_distance(local, 0.5 * size),
                 Shape::Sphere { radius } => local.length() - radius,
                 Shape::Cylinder { radius, height } => shape::cylinder_distance(local, radius, height),
@@ -67,7 +67,7 @@ impl SignedDistance {
                 Shape::Torus { major, minor } => shape::torus_distance(local, major, minor),
                 Shape::Mesh(_) => unreachable!("meshes are kept as trees"),
             },
-            Kind::Mesh(tree) => {
+            Asked::Mesh(tree) => {
                 let nearest = tree.project_local_point(local, false);
                 let distance = nearest.point.distance(local);
                 if nearest.is_inside { -distance } else { distance }
@@ -94,7 +94,7 @@ impl SignedDistance {
 
     /// Rows of `nx` points a distance `dx` apart, `ny` rows to a plane.
     fn fill(&self, data: &mut [f64], [nx, ny]: [usize; 2], pose: &Pose, corner: DVec3, dx: f64, band: f64) {
-        let march = matches!(self.kind, Kind::Mesh(_));
+        let march = matches!(self.kind, Asked::Mesh(_));
         data.par_chunks_mut(nx).enumerate().for_each(|(row, values)| {
             let start = corner + dx * DVec3::new(0.0, (row % ny) as f64, (row / ny) as f64);
             let mut i = 0;

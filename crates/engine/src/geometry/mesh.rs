@@ -28,6 +28,27 @@ pub struct MassProperties {
     pub inertia: DMat3,
 }
 
+impl MassProperties {
+    /// Of tetrahedra: volumes, and corners from `about`. One corner may be that point itself, and left out.
+    pub(super) fn of_tetrahedra<const N: usize>(
+        about: DVec3,
+        tetrahedra: impl Iterator<Item = (f64, [DVec3; N])>,
+    ) -> Self {
+        let (mut volume, mut first, mut second) = (0.0, DVec3::ZERO, DMat3::ZERO);
+        for (v, corners) in tetrahedra {
+            // ∫x dV = V/4 Σxᵢ and ∫xxᵀ dV = V/20 (Σxᵢxᵢᵀ + ΣxᵢΣxᵢᵀ).
+            let sum: DVec3 = corners.iter().sum();
+            volume += v;
+            first += 0.25 * v * sum;
+            second += (v / 20.0) * corners.iter().fold(outer(sum), |m, &x| m + outer(x));
+        }
+        let offset = first / volume;
+        let covariance = second - volume * outer(offset);
+        let trace = covariance.x_axis.x + covariance.y_axis.y + covariance.z_axis.z;
+        Self { volume, centroid: about + offset, inertia: trace * DMat3::IDENTITY - covariance }
+    }
+}
+
 /// An axis-aligned box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
@@ -64,20 +85,7 @@ impl TriMesh {
     pub fn mass_properties(&self) -> MassProperties {
         // About a point amid the vertices, so that a mesh far from the origin loses no digits.
         let about = self.middle();
-        let mut volume = 0.0;
-        let mut first = DVec3::ZERO;
-        let mut second = DMat3::ZERO;
-        for (v, corners) in self.tetrahedra(about) {
-            // ∫x dV = V/4 Σxᵢ and ∫xxᵀ dV = V/20 (Σxᵢxᵢᵀ + ΣxᵢΣxᵢᵀ) over a tetrahedron with one corner at the origin.
-            let sum: DVec3 = corners.iter().sum();
-            volume += v;
-            first += 0.25 * v * sum;
-            second += (v / 20.0) * corners.iter().fold(outer(sum), |m, &x| m + outer(x));
-        }
-        let offset = first / volume;
-        let covariance = second - volume * outer(offset);
-        let trace = covariance.x_axis.x + covariance.y_axis.y + covariance.z_axis.z;
-        MassProperties { volume, centroid: about + offset, inertia: trace * DMat3::IDENTITY - covariance }
+        MassProperties::of_tetrahedra(about, self.tetrahedra(about))
     }
 
     /// The smallest axis-aligned box around all vertices; empty (`min > max`) without any.

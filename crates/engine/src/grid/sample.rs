@@ -31,7 +31,7 @@ struct Range {
 
 /// Where a coordinate falls in a range: the sample below it, and the fraction on the way to the next.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct Between {
     pub index: usize,
     /// From a sample to the one above it: 1, or 0 if there is only one.
     pub step: usize,
@@ -47,9 +47,9 @@ pub(crate) struct Spot {
 
 /// Where a point falls among the cell centres and among the faces, along each axis.
 #[derive(Clone, Copy)]
-pub(crate) struct Places {
-    centres: [Place; 3],
-    faces: [Place; 3],
+pub(crate) struct BetweenAll {
+    centres: [Between; 3],
+    faces: [Between; 3],
 }
 
 impl Spot {
@@ -60,26 +60,26 @@ impl Spot {
 
     /// Of a point in index space.
     #[inline(always)]
-    pub fn place(&self, p: DVec3) -> Places {
+    pub fn place(&self, p: DVec3) -> BetweenAll {
         let [cx, cy, cz] = &self.centres;
         let [fx, fy, fz] = &self.faces;
-        Places {
+        BetweenAll {
             centres: [cx.place(p.x), cy.place(p.y), cz.place(p.z)],
             faces: [fx.place(p.x), fy.place(p.y), fz.place(p.z)],
         }
     }
 }
 
-impl Places {
+impl BetweenAll {
     /// Among the cell centres.
     #[inline(always)]
-    pub fn cell(&self) -> [Place; 3] {
+    pub fn cell(&self) -> [Between; 3] {
         self.centres
     }
 
     /// Among the faces across `axis`.
     #[inline(always)]
-    pub fn face(&self, axis: Axis) -> [Place; 3] {
+    pub fn face(&self, axis: Axis) -> [Between; 3] {
         let mut places = self.centres;
         places[axis.index()] = self.faces[axis.index()];
         places
@@ -93,11 +93,11 @@ impl Range {
 
     /// Beyond the ends a coordinate is held there.
     #[inline(always)]
-    fn place(&self, x: f64) -> Place {
+    fn place(&self, x: f64) -> Between {
         // `max` before `min`: a NaN becomes 0 and cannot index outside. (A cast to i32 is one instruction.)
         let x = min(max(x - self.first, 0.0), self.last);
         let index = (x as i32 as usize).min(self.last_lower);
-        Place { index, step: self.step, t: x - index as i32 as f64 }
+        Between { index, step: self.step, t: x - index as i32 as f64 }
     }
 }
 
@@ -142,13 +142,13 @@ impl<'a> Lattice<'a> {
     }
 
     #[inline(always)]
-    fn place(&self, p: DVec3, a: usize) -> Place {
+    fn place(&self, p: DVec3, a: usize) -> Between {
         self.ranges[a].place(p[a])
     }
 
     /// The eight samples around a point, x fastest.
     #[inline(always)]
-    fn corners(&self, x: Place, y: Place, z: Place) -> [f64; 8] {
+    fn corners(&self, x: Between, y: Between, z: Between) -> [f64; 8] {
         let [nx, ny, _] = self.dims;
         let b = x.index + nx * (y.index + ny * z.index);
         let (sy, sz) = (nx * y.step, nx * ny * z.step);

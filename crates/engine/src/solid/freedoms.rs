@@ -40,6 +40,7 @@ pub struct Attached {
 
 /// N: how the points of a surface follow the freedoms from the first one on.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Follow {
     /// Every vertex has three of its own. Along an axis where `free` is zero, nothing pushes it.
     Own {
@@ -62,6 +63,7 @@ pub enum Follow {
 
 /// M̂⁻¹: how freedoms answer impulses over the step, with all that holds them.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Response {
     /// Of few freedoms: a symmetric matrix, joints and the like eliminated.
     Dense {

@@ -18,6 +18,14 @@ pub struct Obstacle {
     pub motion: Motion,
 }
 
+impl Obstacle {
+    /// A solid that stays at a place, m.
+    pub fn fixed(name: &str, shape: Shape, position: impl Into<DVec3>) -> Self {
+        let pose = Pose { position: position.into(), ..Pose::IDENTITY };
+        Self { name: name.into(), shape, motion: Motion::Static(pose) }
+    }
+}
+
 /// The path of a scripted body.
 #[derive(Clone, Debug)]
 pub enum Motion {

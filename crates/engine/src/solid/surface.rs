@@ -18,6 +18,7 @@ pub struct Outline<'a> {
 
 /// What a solid looks like, and what moves it.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Form<'a> {
     /// A script moves it, or nothing at all.
     Scripted {
@@ -42,6 +43,7 @@ pub enum Form<'a> {
 
 /// A surface that answers, now.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Skin<'a> {
     /// Of a solid that keeps its shape.
     Posed(Place),

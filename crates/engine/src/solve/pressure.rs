@@ -60,7 +60,7 @@ pub enum Bodies {
 /// Solves L p = b, or (L + C Cᵀ) p = b with bodies, and with pockets of air as further unknowns; keeps its memory from step to
 /// step.
 ///
-/// The first solve of a size allocates, later ones do not.
+/// The first solve of a size allocates; later set-ups keep no more memory than that, and their iterations allocate none.
 #[derive(Clone, Debug, Default)]
 pub struct PressureSolve {
     sigma: Sigma,

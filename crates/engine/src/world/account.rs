@@ -1,6 +1,6 @@
 //! The account of a step: totals, and what should be zero.
 
-use super::{Coupled, World};
+use super::{Solved, World};
 use crate::coupling::immersed::BodyImpulse;
 use crate::coupling::monolithic::Outcome;
 use crate::fluid::boundary::{BodyFace, Boundary};
@@ -20,12 +20,12 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// Account for the step that led to the world's current state.
-pub(super) fn account(world: &World, dt: f64, coupled: Coupled, events: Vec<RigidEvent>) -> StepReport {
+pub(super) fn account(world: &World, dt: f64, coupled: Solved, events: Vec<RigidEvent>) -> StepReport {
     let (params, state, boundary) = (world.params(), world.state(), world.boundary());
     let grid = &params.grid;
     let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
-    let Coupled { outcome, bodies, ms } = coupled;
+    let Solved { outcome, bodies, ms } = coupled;
     let Outcome { projected, rounds, settled, residual_flux, bubble_flux, momentum_error, .. } = outcome;
     let (fluid, rho) = (fluid_totals(world, dt), params.fluid.rho());
     let regions = projected.closed.iter().map(|region| RegionReport {

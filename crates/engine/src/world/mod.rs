@@ -13,9 +13,8 @@ use crate::coupling::incompatible::Pushing;
 pub use crate::coupling::monolithic::Scheme;
 use crate::coupling::monolithic::{CoupleParams, FluidSide, Outcome, SurfacePush, couple, follow};
 use crate::fluid::boundary::Boundary;
-use crate::fluid::projection::Projection;
 use crate::fluid::water::{Particles, Way, extend};
-use crate::fluid::{Fluid, FluidParams, FluidState};
+use crate::fluid::{FluidParams, FluidState, GridFluid, Span, Step};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, FaceField, unravel};
 use crate::report::StepReport;
@@ -29,7 +28,7 @@ pub use params::{CouplingParams, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
 pub use restore::StateError;
 use serde::{Deserialize, Serialize};
-use solids::{Solids, Span};
+use solids::Solids;
 
 /// Everything that changes from step to step, and nothing else: what a checkpoint holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,9 +76,7 @@ pub struct World {
     next: State,
     solids: Solids,
     immersed: Immersed,
-    boundary: Boundary,
-    fluid: Fluid,
-    projection: Projection,
+    fluid: GridFluid,
     clock: Stages,
 }
 
@@ -97,61 +94,56 @@ impl World {
         let (mut solids, mut solid_state) = Solids::new(&params, families)?;
         let skin = |surface| solids.skin(&solid_state.rigid, surface);
         let immersed = Immersed::new(&solids.outlines(&params), skin, &grid, first_dt, with_particles);
-        let mut boundary = immersed.boundary(&grid, params.walls);
-        let mut projection = Projection::new(&grid, params.pressure.solver);
-        projection.set_boundary(&grid, &boundary);
-        let mut fluid = Fluid::new(&params.fluid, &grid, &params.walls);
+        let boundary = immersed.boundary(&grid, params.walls);
+        let mut fluid = GridFluid::new(&params.fluid, &grid, params.pressure.solver, boundary);
+        let span = immersed.span(&grid, 0.0, first_dt);
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&grid, way, from, to);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
-        let content = fluid.initial(&grid, &boundary, &keep_out, &mut velocity);
+        let content = fluid.initial(&grid, &keep_out, &mut velocity);
         let body_velocity = |surface, at| immersed.velocity_at(surface, at);
         if let Some(water) = content.water() {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
-            projection.set_liquid(&grid, &boundary, &water.distance);
-            projection.set_bubbles(&grid, &boundary, &water.distance, &water.bubbles);
+            fluid.set_liquid(&grid, &content);
             let side = FluidSide {
                 grid: &grid,
                 dt: first_dt,
                 medium: Medium { liquid: Some(&water.distance), ..Medium::weightless(params.fluid.rho()) },
                 immersed: &immersed,
-                boundary: &mut boundary,
-                projection: &mut projection,
+                boundary: &mut fluid.boundary,
+                projection: &mut fluid.projection,
                 velocity: &mut velocity,
                 pressure: &mut pressure,
                 sources: &[],
             };
             let _ =
                 solids.answer(&mut solid_state.rigid, first_dt, |sides| follow(side, sides, &params.pressure.params));
-            boundary.set_body_velocity(&grid, body_velocity);
-            let step = immersed.step(&grid, &boundary, 0.0, first_dt);
-            extend(&step, &water.distance, &mut velocity);
+            fluid.boundary.set_body_velocity(&grid, body_velocity);
+            extend(&Step::new(&grid, &fluid.boundary, span), &water.distance, &mut velocity);
             pressure.data.fill(0.0);
         }
-        boundary.set_body_velocity(&grid, body_velocity);
-        boundary.impose(&mut velocity);
+        fluid.boundary.set_body_velocity(&grid, body_velocity);
+        fluid.boundary.impose(&mut velocity);
         let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, solids: solid_state };
         let (next, clock) = (state.clone(), Stages::default());
-        let mut world = Self { params, state, next, solids, immersed, boundary, fluid, projection, clock };
-        world.find_first_forces(first_dt);
+        let mut world = Self { params, state, next, solids, immersed, fluid, clock };
+        world.find_first_forces(span);
         Ok(world)
     }
 
-    /// What the fluid would do to the bodies in a first step of `dt` (s), contact apart: `predict` wants to know. Should the
+    /// What the fluid would do to the bodies in a first step, contact apart: `predict` wants to know. Should the
     /// solve fail, the first step will say so.
-    fn find_first_forces(&mut self, dt: f64) {
+    fn find_first_forces(&mut self, span: Span) {
         if self.solids.is_empty() {
             return;
         }
         self.next.clone_from(&self.state);
-        let span = Span { time: 0.0, dt };
-        let step = self.immersed.step(&self.params.grid, &self.boundary, 0.0, dt);
-        self.fluid.predict(&step, (&mut self.next.velocity, &mut self.next.fluid));
+        self.fluid.predict((&self.params.grid, span), (&mut self.next.velocity, &mut self.next.fluid));
         self.solids.add_weight(&self.params, &self.immersed, span, &mut self.next.solids.rigid);
         self.solids.rigids.hold(&mut self.next.solids.rigid);
         self.solids.predict_families(&self.params, &self.immersed, span);
         let predicted = self.solids.predict_elastic(&self.params, &self.immersed, span);
-        if predicted.is_ok() && self.couple(dt).is_ok() {
+        if predicted.is_ok() && self.couple(span).is_ok() {
             self.state.solids.rigid_force.clone_from(&self.next.solids.rigid_force);
             self.state.solids.elastic_force.clone_from(&self.next.solids.elastic_force);
         }
@@ -160,14 +152,12 @@ impl World {
 
     /// Put all solids where the state says they are, and open and close the faces around them.
     fn return_to_state(&mut self) {
-        let Self { params, state, solids, immersed, boundary, .. } = self;
+        let Self { params, state, solids, immersed, fluid, .. } = self;
         let (grid, dt) = (&params.grid, params.time.max_dt.min(1.0 / params.time.fps));
         solids.restore(&state.solids);
         immersed.stand(grid, state.time, dt, |surface| solids.skin(&state.solids.rigid, surface));
-        *boundary = immersed.boundary(grid, params.walls);
-        boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
-        self.projection.set_boundary(grid, boundary);
-        self.fluid.set_boundary(grid, boundary);
+        fluid.enclose(grid, immersed.boundary(grid, params.walls));
+        fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
     }
 
     /// What was odd about the bodies at the start.
@@ -182,7 +172,7 @@ impl World {
 
     /// The openings of the grid at the current time.
     pub fn boundary(&self) -> &Boundary {
-        &self.boundary
+        &self.fluid.boundary
     }
 
     /// Milliseconds of the stages of the last step.
@@ -197,10 +187,7 @@ impl World {
 
     /// Share of each cell that particles fill after the last step, if there are particles.
     pub(crate) fn filled(&self) -> Option<&CellField> {
-        match &self.fluid {
-            Fluid::Smoke(_) => None,
-            Fluid::Water(water) => Some(water.filled()),
-        }
+        self.fluid.filled()
     }
 
     /// What a checkpoint must hold.
@@ -229,10 +216,11 @@ impl World {
     fn try_step(&mut self) -> Result<StepReport, StepError> {
         let dt = self.choose_dt()?;
         let events = self.move_solids(dt)?;
-        self.advect(dt)?;
-        self.predict(dt)?;
-        let coupled = self.couple(dt)?;
-        self.finish(dt)?;
+        let span = self.immersed.span(&self.params.grid, self.state.time, dt);
+        self.advect(span)?;
+        self.predict(span)?;
+        let coupled = self.couple(span)?;
+        self.finish(span)?;
         self.accept(dt, coupled, events)
     }
 
@@ -263,34 +251,29 @@ impl World {
         let Self { params, state, next, solids, immersed, .. } = self;
         let (grid, time) = (&params.grid, state.time);
         let events = solids
-            .advance(params, immersed, Span { time, dt }, &state.solids, &mut next.solids)
+            .advance(params, immersed, immersed.span(grid, time, dt), &state.solids, &mut next.solids)
             .map_err(|source| StepError::Bodies { step: state.step + 1, source })?;
         if immersed.advance(grid, time, dt, |surface| solids.skin(&next.solids.rigid, surface)) {
-            self.boundary = immersed.boundary(grid, params.walls);
-            self.projection.set_boundary(grid, &self.boundary);
-            self.fluid.set_boundary(grid, &self.boundary);
+            self.fluid.enclose(grid, immersed.boundary(grid, params.walls));
         }
         self.clock.lap("solids");
         Ok(events)
     }
 
     /// Carry the fluid along with the divergence-free velocity of the last step.
-    fn advect(&mut self, dt: f64) -> Result<(), StepError> {
-        let Self { params, state, next, immersed, boundary, fluid, projection, clock, .. } = self;
-        let step = immersed.step(&params.grid, boundary, state.time, dt);
+    fn advect(&mut self, span: Span) -> Result<(), StepError> {
+        let Self { params, state, next, immersed, fluid, clock, .. } = self;
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&params.grid, way, from, to);
         let (now, next) = ((&state.velocity, &state.fluid), (&mut next.velocity, &mut next.fluid));
         fluid
-            .advect(&step, (&keep_out, projection), now, next, clock)
+            .advect((&params.grid, span), &keep_out, now, next, clock)
             .map_err(|source| StepError::Pressure { step: state.step + 1, source })
     }
 
     /// Everything but pressure: sources and forces → u*; weight, elasticity, contact and joints → v*.
-    fn predict(&mut self, dt: f64) -> Result<(), StepError> {
-        let Self { params, state, next, solids, immersed, boundary, fluid, clock, .. } = self;
-        let step = immersed.step(&params.grid, boundary, state.time, dt);
-        fluid.predict(&step, (&mut next.velocity, &mut next.fluid));
-        let span = Span { time: state.time, dt };
+    fn predict(&mut self, span: Span) -> Result<(), StepError> {
+        let Self { params, state, next, solids, immersed, fluid, clock, .. } = self;
+        fluid.predict((&params.grid, span), (&mut next.velocity, &mut next.fluid));
         let lap = |stage: &str| {
             clock.lap(stage);
         };
@@ -300,29 +283,26 @@ impl World {
     }
 
     /// The pressure that keeps every cell's volume, found together with what it does to the bodies: u*, v* → u, v.
-    fn couple(&mut self, dt: f64) -> Result<Coupled, StepError> {
-        let Self { params, state, next, solids, immersed, boundary, projection, fluid, .. } = self;
-        let (grid, rho, number) = (&params.grid, params.fluid.rho(), state.step + 1);
+    fn couple(&mut self, span: Span) -> Result<Solved, StepError> {
+        let Self { params, state, next, solids, immersed, fluid, .. } = self;
+        let (grid, rho, number, dt) = (&params.grid, params.fluid.rho(), state.step + 1, span.dt);
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
         let scale = dt / (rho * grid.dx);
         next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
-        if let Some(water) = next.fluid.water() {
-            projection.set_liquid(grid, boundary, &water.distance);
-            projection.set_bubbles(grid, boundary, &water.distance, &water.bubbles);
-        }
+        fluid.set_liquid(grid, &next.fluid);
         if params.coupling.scheme == Scheme::DampingOnly {
             solids.drop_elasticity(dt).map_err(|source| StepError::Bodies { step: number, source })?;
         }
-        let by_source = fluid.pushed(&immersed.step(grid, boundary, state.time, dt));
+        let by_source = fluid.pushed((grid, span));
         let sources: Vec<(usize, f64)> = by_source.iter().map(|&(cell, push, _)| (cell, push)).collect();
         let liquid = next.fluid.water().map(|water| &water.distance);
         let side = FluidSide {
             grid,
             dt,
-            medium: Medium { rho, liquid, gain: params.fluid.uniform_gain(state.time, dt) },
+            medium: Medium { rho, liquid, gain: params.fluid.uniform_gain(span.time, dt) },
             immersed,
-            boundary,
-            projection,
+            boundary: &mut fluid.boundary,
+            projection: &mut fluid.projection,
             velocity: &mut next.velocity,
             pressure: &mut next.pressure,
             sources: &sources,
@@ -334,18 +314,18 @@ impl World {
             .map_err(|source| StepError::Pressure { step: number, source })?;
         if !allow_incompatible {
             let liquid = next.fluid.water().zip(params.fluid.particle_volume(grid));
-            let pushing = Pushing { grid, boundary, immersed, sources: &by_source, liquid, dt };
-            if let Some(found) = pushing.find(projection) {
+            let pushing = Pushing { grid, boundary: &fluid.boundary, immersed, sources: &by_source, liquid, dt };
+            if let Some(found) = pushing.find(&fluid.projection) {
                 return Err(StepError::Incompatible { step: number, found });
             }
         }
         immersed.place(|surface| self.solids.skin(&next.solids.rigid, surface));
-        boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
-        boundary.impose(&mut next.velocity);
+        fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
+        fluid.boundary.impose(&mut next.velocity);
         let ms = self.clock.lap("pressure");
         let bodies = self.bodies(&outcome.pushes);
         self.next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
-        Ok(Coupled { outcome, bodies, ms })
+        Ok(Solved { outcome, bodies, ms })
     }
 
     /// What the solids are doing after the solve, and what the fluid did to them.
@@ -367,16 +347,15 @@ impl World {
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
-    fn finish(&mut self, dt: f64) -> Result<(), StepError> {
-        let step = self.immersed.step(&self.params.grid, &self.boundary, self.state.time, dt);
-        let Self { next, projection, fluid, clock, .. } = self;
+    fn finish(&mut self, span: Span) -> Result<(), StepError> {
+        let Self { params, state, next, fluid, clock, .. } = self;
         fluid
-            .finish(&step, projection, (&mut next.velocity, &mut next.fluid), clock)
-            .map_err(|source| StepError::Pressure { step: self.state.step + 1, source })
+            .finish((&params.grid, span), (&mut next.velocity, &mut next.fluid), clock)
+            .map_err(|source| StepError::Pressure { step: state.step + 1, source })
     }
 
     /// Check the new state, make it the current one, and account for it.
-    fn accept(&mut self, dt: f64, coupled: Coupled, events: Vec<RigidEvent>) -> Result<StepReport, StepError> {
+    fn accept(&mut self, dt: f64, coupled: Solved, events: Vec<RigidEvent>) -> Result<StepReport, StepError> {
         let (params, state, next) = (&self.params, &self.state, &mut self.next);
         next.step = state.step + 1;
         let frame_end = (state.frame + 1) as f64 / params.time.fps;
@@ -424,7 +403,7 @@ impl World {
 }
 
 /// What the coupled solve hands to the report.
-pub(crate) struct Coupled {
+pub(crate) struct Solved {
     pub outcome: Outcome,
     pub bodies: Vec<BodyImpulse>,
     pub ms: f64,

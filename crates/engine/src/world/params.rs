@@ -4,6 +4,8 @@ use super::BodyError;
 use crate::coupling::monolithic::Scheme;
 use crate::fluid::FluidParams;
 use crate::fluid::boundary::Wall;
+use crate::fluid::smoke::SmokeParams;
+use crate::fluid::water::{Liquid, Region, WaterParams};
 use crate::geometry::Bounds;
 use crate::grid::{Axis, Grid};
 use crate::solid::Obstacle;
@@ -39,6 +41,56 @@ pub struct WorldParams {
 }
 
 impl WorldParams {
+    /// A closed box of air with every default that a scene file has: `size` metres along its longest side, on y = 0, centred on x = z = 0.
+    pub fn smoke(cells: [usize; 3], size: f64) -> Self {
+        let [nx, ny, nz] = cells;
+        let dx = size / nx.max(ny).max(nz) as f64;
+        let origin = DVec3::new(-0.5 * nx as f64 * dx, 0.0, -0.5 * nz as f64 * dx);
+        Self {
+            grid: Grid::new(cells, dx, origin),
+            walls: [[Wall::Closed; 2]; 3],
+            fluid: FluidParams::Smoke(SmokeParams::default()),
+            obstacles: Vec::new(),
+            bodies: Vec::new(),
+            joints: Vec::new(),
+            elastic: Vec::new(),
+            pressure: PressureParams::default(),
+            coupling: CouplingParams::default(),
+            time: TimeParams::new(24.0),
+        }
+    }
+
+    /// The same box with water up to a height of `level`, m, and nothing above it.
+    pub fn water(cells: [usize; 3], size: f64, level: f64) -> Self {
+        let still = Liquid { region: Region::Below(level), velocity: DVec3::ZERO };
+        let water = WaterParams { initial: vec![still], ..WaterParams::new(cells) };
+        Self { fluid: FluidParams::Water(water), ..Self::smoke(cells, size) }
+    }
+
+    /// The same with a rigid body.
+    pub fn with_body(mut self, body: RigidBody) -> Self {
+        self.bodies.push(body);
+        self
+    }
+
+    /// The same with an elastic body.
+    pub fn with_elastic(mut self, body: Elastic) -> Self {
+        self.elastic.push(body);
+        self
+    }
+
+    /// The same with an obstacle.
+    pub fn with_obstacle(mut self, obstacle: Obstacle) -> Self {
+        self.obstacles.push(obstacle);
+        self
+    }
+
+    /// The same with another side: the lower (0) or upper (1) one along an axis.
+    pub fn with_wall(mut self, axis: Axis, side: usize, wall: Wall) -> Self {
+        self.walls[axis.index()][side] = wall;
+        self
+    }
+
     /// The free bodies at the start, and what moves them.
     pub fn rigids(&self) -> Result<(Rigids, RigidState), RigidError> {
         let grid = &self.grid;
@@ -85,6 +137,17 @@ pub struct PressureParams {
     pub allow_incompatible: bool,
 }
 
+impl Default for PressureParams {
+    fn default() -> Self {
+        Self {
+            solver: PressureSolver::Multigrid,
+            params: SolveParams { tolerance: 1e-5, ..SolveParams::default() },
+            strict: false,
+            allow_incompatible: false,
+        }
+    }
+}
+
 /// How solids and fluid find each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CouplingParams {
@@ -103,4 +166,11 @@ pub struct TimeParams {
     pub max_dt: f64,
     /// A step shorter than this, s, ends the run: something is wrong.
     pub min_dt: f64,
+}
+
+impl TimeParams {
+    /// Frames per second, steps of at most a frame and two cells.
+    pub fn new(fps: f64) -> Self {
+        Self { fps, cfl: 2.0, max_dt: 1.0 / fps, min_dt: 1e-4 / fps }
+    }
 }

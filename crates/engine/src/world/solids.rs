@@ -10,6 +10,7 @@ use crate::coupling::leaning;
 use crate::coupling::monolithic::{Answers, Outcome};
 use crate::coupling::rigid::RigidSide;
 use crate::coupling::stop::Stops;
+use crate::fluid::Span;
 use crate::geometry::{Bounds, SurfaceId};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{LIGHT, MassProperties, RigidEvent, RigidState, Rigids};
@@ -39,13 +40,6 @@ pub(crate) struct Solids {
     pub elastic_surfaces: Vec<SurfaceId>,
     /// Further kinds, and the surfaces of each.
     pub families: Vec<(Box<dyn Family>, Vec<SurfaceId>)>,
-}
-
-/// When a step begins and how long it is, s.
-#[derive(Clone, Copy)]
-pub(super) struct Span {
-    pub time: f64,
-    pub dt: f64,
 }
 
 impl Solids {
@@ -123,7 +117,7 @@ impl Solids {
         now: &SolidState,
         next: &mut SolidState,
     ) -> Result<Vec<RigidEvent>, BodyError> {
-        let (grid, Span { time, dt }) = (&params.grid, span);
+        let (grid, Span { time, dt, .. }) = (&params.grid, span);
         self.restore(now);
         next.rigid.clone_from(&now.rigid);
         let mut events = self.rigids.advance(&mut next.rigid, time, dt)?;
@@ -161,7 +155,7 @@ impl Solids {
 
     /// What elasticity and weight make of the velocities of elastic bodies.
     pub fn predict_elastic(&mut self, params: &WorldParams, immersed: &Immersed, span: Span) -> Result<(), BodyError> {
-        let Span { time, dt } = span;
+        let Span { time, dt, .. } = span;
         let numbered = self.elastics.iter_mut().zip(&params.elastic).zip(&self.elastic_surfaces);
         for (((name, body), elastic), &surface) in numbered.filter(|(((_, body), _), _)| body.is_active()) {
             let displaced = params.fluid.rho() / elastic.material.density;
@@ -198,7 +192,7 @@ impl Solids {
         (now, next): (&SolidState, &mut SolidState),
         mut lap: impl FnMut(&str),
     ) -> Result<(), BodyError> {
-        let (Span { time, dt }, bodies) = (span, &mut next.rigid);
+        let (Span { time, dt, .. }, bodies) = (span, &mut next.rigid);
         self.add_weight(params, immersed, span, bodies);
         self.predict_families(params, immersed, span);
         let forces: Vec<[DVec3; 2]> = now.rigid_force.iter().map(|force| force.map(|f| dt * f)).collect();
@@ -232,7 +226,7 @@ impl Solids {
         span: Span,
         (forces, bodies): (&[Vec<DVec3>], &mut RigidState),
     ) {
-        let Span { time, dt } = span;
+        let Span { time, dt, .. } = span;
         let Self { elastics, rigids, elastic_surfaces, rigid_surfaces, .. } = self;
         let push = |((_, body), forces): (&mut (String, ElasticBody), &Vec<DVec3>), sign: f64| {
             // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
@@ -253,7 +247,7 @@ impl Solids {
         };
         let pressed = elastics.iter().zip(forces).map(is_pressed).collect();
         let surfaces = [&elastic_surfaces[..], &rigid_surfaces[..]];
-        let mut solids = contact::Solids { elastic: elastics, rigids, state: bodies, surfaces, pressed };
+        let mut solids = contact::Movers { elastic: elastics, rigids, state: bodies, surfaces, pressed };
         contact::resolve(&params.grid, params.walls, immersed, dt, params.are_supported(), &mut solids);
         elastics.iter_mut().zip(forces).for_each(|each| push(each, -1.0));
     }

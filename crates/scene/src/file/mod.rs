@@ -13,6 +13,8 @@ pub use elastic::{DampingEntry, ElasticEntry, HoldEntry, TetrahedraFile};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 
+use bathtub_engine::fluid::smoke::SmokeParams;
+use bathtub_engine::world::{PressureParams, TimeParams};
 use bathtub_output::render::RenderSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -112,7 +114,8 @@ pub struct SceneSection {
 
 impl Default for SceneSection {
     fn default() -> Self {
-        Self { name: None, description: String::new(), gravity: [0.0, -9.81, 0.0], seed: 0 }
+        let gravity = SmokeParams::default().gravity.to_array();
+        Self { name: None, description: String::new(), gravity, seed: 0 }
     }
 }
 
@@ -157,7 +160,8 @@ pub struct TimeSection {
 
 impl Default for TimeSection {
     fn default() -> Self {
-        Self { fps: 24.0, frames: 72, cfl: 2.0, max_dt: None, min_dt: None }
+        let TimeParams { fps, cfl, .. } = TimeParams::new(24.0);
+        Self { fps, frames: 72, cfl, max_dt: None, min_dt: None }
     }
 }
 
@@ -191,14 +195,15 @@ pub struct SmokeSection {
 
 impl Default for SmokeSection {
     fn default() -> Self {
+        let smoke = SmokeParams::default();
         Self {
-            air_density: 1.2,
-            weight: 0.0,
-            expansion: 1.0 / 293.0,
-            acceleration: [0.0; 3],
-            confinement: 0.0,
-            dissipation: 0.0,
-            cooling: 0.0,
+            air_density: smoke.rho,
+            weight: smoke.weight,
+            expansion: smoke.expansion,
+            acceleration: smoke.acceleration.to_array(),
+            confinement: smoke.confinement,
+            dissipation: smoke.dissipation,
+            cooling: smoke.cooling,
             advection: AdvectionName::Maccormack,
             trace: TraceName::Rk3,
         }
@@ -308,13 +313,14 @@ pub struct PressureSection {
 
 impl Default for PressureSection {
     fn default() -> Self {
+        let PressureParams { params, strict, allow_incompatible, .. } = PressureParams::default();
         Self {
             solver: SolverName::Multigrid,
-            tolerance: 1e-5,
-            max_iterations: 200,
+            tolerance: params.tolerance,
+            max_iterations: params.max_iterations as i64,
             budget_ms: None,
-            strict: false,
-            allow_incompatible: false,
+            strict,
+            allow_incompatible,
         }
     }
 }

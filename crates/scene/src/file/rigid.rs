@@ -1,6 +1,7 @@
 //! Rigid bodies and joints as they are typed.
 
 use super::{Rotation, ShapeEntry, Spin};
+use bathtub_engine::solid::rigid::RigidBody;
 use bathtub_output::render::SolidLook;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,11 +68,11 @@ pub enum InterfaceName {
 }
 
 fn default_friction() -> f64 {
-    0.5
+    RigidBody::FRICTION
 }
 
 fn default_restitution() -> f64 {
-    0.2
+    RigidBody::RESTITUTION
 }
 
 /// Two bodies, or a body and the world, held together at a place. What a joint holds together does not collide.

@@ -1,6 +1,7 @@
 //! Water as it is typed: the liquid, where it is at the start, where it goes.
 
 use super::{Rotation, ShapeEntry, TraceName};
+use bathtub_engine::fluid::water::WaterParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub struct WaterSection {
 impl Default for WaterSection {
     fn default() -> Self {
         Self {
-            density: 1000.0,
+            density: WaterParams::new([2; 3]).rho,
             transfer: TransferName::Apic,
             flip_ratio: None,
             trace: TraceName::Rk3,

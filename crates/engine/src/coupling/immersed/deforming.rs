@@ -1,6 +1,6 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
-use super::{Body, Distance, Drive, Immersed};
+use super::{Body, Distance, Drive, Immersed, Meets};
 use crate::cut::{BodyCut, cut_laid};
 use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity, SurfaceId, TriMesh};
 use crate::grid::Grid;
@@ -24,6 +24,11 @@ pub(super) struct Deforming {
 }
 
 impl Deforming {
+    /// A step begins where the surface is now.
+    pub fn stay(&mut self) {
+        self.before.clone_from(&self.now);
+    }
+
     /// How the surface moves at the point that is nearest to one in the body's frame, m/s.
     pub fn velocity_at(&self, local: DVec3) -> DVec3 {
         let Some(Nearest { triangle, weights, .. }) = self.now.nearest(local) else { return DVec3::ZERO };
@@ -36,7 +41,7 @@ impl Immersed {
     /// The point of the surface of a body that changes its shape which is nearest to one in the world, if it is near at all.
     pub fn nearest_on(&self, surface: SurfaceId, at: DVec3) -> Option<Nearest> {
         let solid = self.body(surface);
-        solid.deforming.as_ref()?.now.nearest(solid.pose.invert(at))
+        solid.deforming()?.now.nearest(solid.pose.invert(at))
     }
 
     /// How many cells there are in the box around an elastic body, and how many there may be: memory goes with them.
@@ -49,7 +54,7 @@ impl Immersed {
 
 impl Body {
     /// A body that changes its shape, in the frame of its centre.
-    pub(super) fn deforming((name, kind): (&str, &'static str), surface: &TriMesh, skin: Skin, grid: &Grid) -> Self {
+    pub(super) fn that_deforms((name, kind): (&str, &'static str), surface: &TriMesh, skin: Skin, grid: &Grid) -> Self {
         let band = Band::new(surface, grid.dx, BAND_OF_ELASTIC * grid.dx);
         let velocities = vec![DVec3::ZERO; surface.vertices.len()];
         let mut new = Self {
@@ -57,7 +62,7 @@ impl Body {
             kind,
             drive: Drive::Answers,
             surface: surface.clone(),
-            distance: Distance::Band,
+            distance: Distance::Deforming(Box::new(Deforming { before: band.clone(), now: band, velocities })),
             skin: None,
             radius: 0.0,
             volume: 0.0,
@@ -66,16 +71,14 @@ impl Body {
             pose: Pose::IDENTITY,
             velocity: RigidVelocity::REST,
             is_there: true,
-            is_ball: false,
+            meets: Meets::CutCells,
             cut: BodyCut::default(),
             hidden: None,
-            voxels: None,
-            deforming: Some(Deforming { before: band.clone(), now: band, velocities }),
         };
         new.take_shape(skin);
         new.previous = new.pose;
-        if let Some(Deforming { before, now, .. }) = &mut new.deforming {
-            before.clone_from(now);
+        if let Distance::Deforming(deforming) = &mut new.distance {
+            deforming.stay();
         }
         new.cut = cut_laid(grid, &new.surface.posed(&new.pose));
         new
@@ -90,7 +93,8 @@ impl Body {
         self.pose = Pose { position: whole.centre, ..Pose::IDENTITY };
         self.surface.vertices.iter_mut().zip(positions).for_each(|(own, x)| *own = *x - whole.centre);
         self.radius = self.surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max);
-        if let Some(Deforming { now, velocities: own, .. }) = &mut self.deforming {
+        if let Distance::Deforming(deforming) = &mut self.distance {
+            let Deforming { now, velocities: own, .. } = &mut **deforming;
             // Velocities change without the shape, at the end of a step.
             if now.surface().vertices != self.surface.vertices {
                 now.update(&self.surface.vertices);
@@ -101,7 +105,7 @@ impl Body {
 
     /// A point of the body's frame at the start of the step, taken along as the surface nearest to it moves.
     pub(super) fn carried(&self, at: DVec3) -> DVec3 {
-        let Some(Deforming { before, now, .. }) = &self.deforming else { return at };
+        let Some(Deforming { before, now, .. }) = self.deforming() else { return at };
         let world = |local: DVec3| self.pose.invert(self.previous.apply(local));
         let Some(Nearest { triangle, weights, .. }) = before.nearest(at) else { return world(at) };
         let corners = before.surface().triangles[triangle as usize].map(|v| v as usize);

@@ -1,6 +1,5 @@
 //! Where particles may not go: the distance from a solid as they see it, and the way around it.
 
-use super::deforming::Deforming;
 use super::{Body, Distance};
 use crate::fluid::water::Way;
 use glam::DVec3;
@@ -34,10 +33,11 @@ impl Body {
             }
             (None, Distance::Exact(distance)) => distance.at(local),
             (None, Distance::Sampled(distance)) => distance.at(local),
-            (None, Distance::Band) => self.deforming.as_ref().map_or(f64::INFINITY, |Deforming { now, .. }| {
+            (None, Distance::Deforming(deforming)) => {
+                let now = &deforming.now;
                 let near = now.sampled(local);
                 if near.abs() > SKIN_TRUST_OF_ELASTIC * dx { near } else { now.at(local) }
-            }),
+            }
         }
     }
 

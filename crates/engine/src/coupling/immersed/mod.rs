@@ -5,8 +5,8 @@ mod keep_out;
 
 use crate::cut::voxels::{Voxels, voxelise};
 use crate::cut::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
-use crate::fluid::Step;
-use crate::fluid::boundary::{BodyFace, Boundary, Solids, Wall};
+use crate::fluid::Span;
+use crate::fluid::boundary::{BodyFace, Boundary, SolidCells, Wall};
 use crate::fluid::water::Way;
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, SurfaceId, TriMesh};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
@@ -58,15 +58,11 @@ pub(super) struct Body {
     velocity: RigidVelocity,
     /// False once it has left the domain.
     is_there: bool,
-    /// A free ball in cut cells.
-    pub(super) is_ball: bool,
+    /// How it meets the fluid.
+    pub(super) meets: Meets,
     cut: BodyCut,
     /// The part of each polygon that another body hides, if any does.
     hidden: Option<Vec<f64>>,
-    /// Of a body that meets the fluid at faces.
-    pub(super) voxels: Option<Voxels>,
-    /// Of a body that changes its shape.
-    deforming: Option<Deforming>,
 }
 
 /// What moves a solid.
@@ -82,7 +78,17 @@ enum Distance {
     Exact(SignedDistance),
     Sampled(SampledDistance),
     /// Of a body that changes its shape: what it knows of its surface.
-    Band,
+    Deforming(Box<Deforming>),
+}
+
+/// How a body meets the fluid.
+pub(super) enum Meets {
+    /// Its surface cuts the cells.
+    CutCells,
+    /// So does that of a ball that answers; along it fluid slips, however it spins.
+    Ball,
+    /// At faces.
+    Faces(Voxels),
 }
 
 /// A surface near a point.
@@ -141,7 +147,7 @@ impl Immersed {
                 (Form::Posed { shape, interface }, Some(Skin::Posed(place))) => {
                     Body::posed((name, kind), Drive::Answers, (shape, interface), place, grid, with_particles)
                 }
-                (Form::Deforming { surface }, Some(skin)) => Body::deforming((name, kind), surface, skin, grid),
+                (Form::Deforming { surface }, Some(skin)) => Body::that_deforms((name, kind), surface, skin, grid),
                 (Form::Posed { .. } | Form::Deforming { .. }, _) => unreachable!("a skin goes with its outline"),
             }
         };
@@ -194,7 +200,7 @@ impl Immersed {
             }
             let laid = body.is_there.then(|| body.surface.posed(&body.pose));
             body.cut = laid.as_ref().map_or_else(BodyCut::default, |surface| cut_laid(grid, surface));
-            if let Some(voxels) = &mut body.voxels {
+            if let Meets::Faces(voxels) = &mut body.meets {
                 *voxels = laid.as_ref().map_or_else(Voxels::default, |surface| voxelise(grid, surface));
             }
             moved = true;
@@ -213,8 +219,8 @@ impl Immersed {
             if let Drive::Scripted(motion) = &body.drive {
                 body.velocity = motion.velocity(time, dt);
             }
-            if let Some(Deforming { before, now, .. }) = &mut body.deforming {
-                before.clone_from(now);
+            if let Distance::Deforming(deforming) = &mut body.distance {
+                deforming.stay();
             }
         }
     }
@@ -228,7 +234,7 @@ impl Immersed {
                 Drive::Scripted(motion) => motion.velocity(time, dt),
                 Drive::Answers => body.velocity,
             };
-            match &body.deforming {
+            match body.deforming() {
                 Some(deforming) => deforming.velocities.iter().map(|v| v.length()).fold(0.0, f64::max),
                 None => velocity.linear.length() + velocity.angular.length() * body.radius,
             }
@@ -336,17 +342,17 @@ impl Immersed {
             let corners = body.surface.vertices.iter().take(if is_near { usize::MAX } else { 0 });
             corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
         };
-        let keeps_shape = |body: &Body| matches!(body.drive, Drive::Answers) && body.deforming.is_none();
+        let keeps_shape = |body: &Body| matches!(body.drive, Drive::Answers) && body.deforming().is_none();
         self.numbered().filter(|(_, body)| body.is_there && keeps_shape(body)).flat_map(of_body).collect()
     }
 
     /// How a surface moves at a point near it, m/s, as the fluid sees it: along a ball fluid slips, however that spins.
     pub fn velocity_at(&self, surface: SurfaceId, at: DVec3) -> DVec3 {
         let body = self.body(surface);
-        match &body.deforming {
-            Some(deforming) => deforming.velocity_at(body.pose.invert(at)),
-            None if body.is_ball => body.velocity.linear,
-            None => body.velocity.at(at),
+        match (body.deforming(), &body.meets) {
+            (Some(deforming), _) => deforming.velocity_at(body.pose.invert(at)),
+            (None, Meets::Ball) => body.velocity.linear,
+            (None, Meets::CutCells | Meets::Faces(_)) => body.velocity.at(at),
         }
     }
 
@@ -365,10 +371,10 @@ impl Immersed {
         Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(share).fold(0.0, f64::max)
     }
 
-    /// The step from `time` to `time + dt` as the fluid sees it.
-    pub fn step<'a>(&self, grid: &'a Grid, boundary: &'a Boundary, time: f64, dt: f64) -> Step<'a> {
+    /// The time from `time` to `time + dt`, s, and how far the fastest body goes in it.
+    pub fn span(&self, grid: &Grid, time: f64, dt: f64) -> Span {
         let solid_reach = self.fastest(time, dt).map_or(0.0, |(speed, _)| speed) * dt / grid.dx;
-        Step { grid, boundary, time, dt, solid_reach }
+        Span { time, dt, solid_reach }
     }
 
     /// Where a particle that is taken from one point to another ends, m: not inside any body, and not on its other side.
@@ -395,7 +401,7 @@ impl Immersed {
                 Drive::Answers => body.pose,
             };
             let mut surface = body.surface.posed(&pose);
-            if body.deforming.is_some() {
+            if body.deforming().is_some() {
                 surface.drop_unused_vertices();
             }
             (body.name.clone(), surface)
@@ -413,7 +419,7 @@ impl Immersed {
         let mut distance = CellField::new(grid, BAND);
         for body in self.bodies.iter().filter(|body| body.is_there) {
             // What free bodies push is found together with the pressure.
-            match (&body.voxels, &body.drive) {
+            match (body.voxels(), &body.drive) {
                 (Some(_), _) => cells.add_volume(&body.cut),
                 (None, Drive::Scripted(_)) => {
                     cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid));
@@ -433,12 +439,12 @@ impl Immersed {
             let Some((surface, body)) = nearest else { return (DVec3::ZERO, None) };
             (body.velocity.at(p), matches!(body.drive, Drive::Answers).then_some(surface))
         };
-        Boundary::new(grid, walls, Some(Solids { cells, distance, constrained }), nearest)
+        Boundary::new(grid, walls, Some(SolidCells { cells, distance, constrained }), nearest)
     }
 
     /// Close what lies within bodies that meet the fluid at faces; the faces that they take along.
     fn constrain(&self, grid: &Grid, cells: &mut CutCells) -> Vec<BodyFace> {
-        let voxels = || self.numbered().filter_map(|(n, body)| Some((n, body.voxels.as_ref()?)));
+        let voxels = || self.numbered().filter_map(|(n, body)| Some((n, body.voxels()?)));
         if voxels().next().is_none() {
             return Vec::new();
         }
@@ -530,7 +536,11 @@ impl Body {
         let surface = shape.surface(MAX_EDGE * grid.dx);
         let Place { pose, velocity, is_there } = place;
         let (cut, volume) = (cut_laid(grid, &surface.posed(&pose)), surface.volume());
-        let is_ball = matches!(shape, Shape::Sphere { .. }) && interface == Interface::CutCells;
+        let meets = match (interface, shape, &drive) {
+            (Interface::Faces, ..) => Meets::Faces(voxelise(grid, &surface.posed(&pose))),
+            (Interface::CutCells, Shape::Sphere { .. }, Drive::Answers) => Meets::Ball,
+            (Interface::CutCells, ..) => Meets::CutCells,
+        };
         Self {
             name: name.to_owned(),
             kind,
@@ -552,15 +562,13 @@ impl Body {
             displaced: if grid.has_flat_axis() { cut.volume(grid) } else { volume },
             cut,
             hidden: None,
-            voxels: (interface == Interface::Faces).then(|| voxelise(grid, &surface.posed(&pose))),
-            is_ball: is_ball && matches!(drive, Drive::Answers),
+            meets,
             surface,
             previous: pose,
             pose,
             velocity,
             is_there,
             drive,
-            deforming: None,
         }
     }
 
@@ -577,14 +585,31 @@ impl Body {
     /// Where it is now is where the next step begins; its shape is to be told next.
     fn begin_step(&mut self) {
         self.previous = self.pose;
-        if let Some(Deforming { before, now, .. }) = &mut self.deforming {
+        if let Distance::Deforming(deforming) = &mut self.distance {
+            let Deforming { before, now, .. } = &mut **deforming;
             std::mem::swap(before, now);
+        }
+    }
+
+    /// Of a body that changes its shape.
+    fn deforming(&self) -> Option<&Deforming> {
+        match &self.distance {
+            Distance::Deforming(deforming) => Some(deforming),
+            Distance::Exact(_) | Distance::Sampled(_) => None,
+        }
+    }
+
+    /// Of a body that meets the fluid at faces.
+    pub(super) fn voxels(&self) -> Option<&Voxels> {
+        match &self.meets {
+            Meets::Faces(voxels) => Some(voxels),
+            Meets::CutCells | Meets::Ball => None,
         }
     }
 
     /// The surface in cut cells.
     fn polygons(&self) -> &[CutPolygon] {
-        if self.voxels.is_some() { &[] } else { &self.cut.polygons }
+        if self.voxels().is_some() { &[] } else { &self.cut.polygons }
     }
 
     /// The part of it that pressure meets.
@@ -627,7 +652,7 @@ impl Body {
         match &self.distance {
             Distance::Exact(distance) => distance.at(local),
             Distance::Sampled(distance) => distance.at(local),
-            Distance::Band => self.deforming.as_ref().map_or(f64::INFINITY, |deforming| deforming.now.at(local)),
+            Distance::Deforming(deforming) => deforming.now.at(local),
         }
     }
 

@@ -368,13 +368,13 @@ mod tests {
     use glam::DVec3;
 
     /// Bubbles in a row of cells, drawn as text: letters are air, dots liquid. Air is connected where letters touch.
-    struct Row {
+    struct RowOfWater {
         grid: Grid,
         boundary: Boundary,
         finder: Finder,
     }
 
-    impl Row {
+    impl RowOfWater {
         fn new(cells: usize, walls: [[Wall; 2]; 3]) -> Self {
             let grid = Grid::new([cells, 1, 1], 1.0, DVec3::ZERO);
             let boundary = Boundary::new(&grid, walls, None, |_| (DVec3::ZERO, None));
@@ -411,10 +411,10 @@ mod tests {
     #[test]
     fn the_atmosphere_is_what_reaches_an_open_side_or_else_the_largest_pocket() {
         let cells = |bubbles: Vec<Bubble>| bubbles.into_iter().map(|bubble| bubble.cells).collect::<Vec<_>>();
-        let mut row = Row::closed(10);
+        let mut row = RowOfWater::closed(10);
         assert_eq!(cells(row.first("aa..bbb..c", Bubbles::On)), [vec![0, 1], vec![9]]);
         assert_eq!(cells(row.first("aa..bbb..c", Bubbles::Sealed)), [vec![0, 1], vec![4, 5, 6], vec![9]]);
-        let mut open = Row::new(10, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        let mut open = RowOfWater::new(10, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
         assert_eq!(cells(open.first("aa..bbb..c", Bubbles::On)), [vec![0, 1], vec![4, 5, 6]]);
         // One that reaches no open side is no atmosphere, however large.
         assert_eq!(cells(open.first("aa..bbb...", Bubbles::On)), [vec![0, 1], vec![4, 5, 6]]);
@@ -423,7 +423,7 @@ mod tests {
     /// φ = 0 leaves half a cell, and liquid by less than half a cell adds what is missing to the middle.
     #[test]
     fn room_is_what_lies_beyond_the_surface() {
-        let mut row = Row::closed(5);
+        let mut row = RowOfWater::closed(5);
         let mut distance = row.distance("..a..");
         distance.data = vec![-1.0, -0.3, 0.7, -0.3, -1.0];
         let bubbles = row.finder.first(&row.grid, &row.boundary, &distance, Bubbles::Sealed);
@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn air_is_shared_when_a_bubble_splits_and_added_when_bubbles_merge() {
-        let mut row = Row::closed(12);
+        let mut row = RowOfWater::closed(12);
         // By the room that the pieces have, not by how many of the old cells they took over.
         assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.0, 4.0]);
         let two = [with_air(1..3, 2.0), with_air(4..6, 3.0)];
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_small_bubble_may_move_by_a_cell() {
-        let mut row = Row::closed(8);
+        let mut row = RowOfWater::closed(8);
         assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "....a..."), [0.8]);
         // What has shrunk below a cell joins another bubble that is near. Far from all it is kept, but for less than half a cell;
         // what is found there is a void.
@@ -453,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_closed_bubble_keeps_the_cell_where_particles_are_fewest() {
-        let mut row = Row::closed(6);
+        let mut row = RowOfWater::closed(6);
         let (before, mut now) = (row.distance("..aa.."), row.distance("......"));
         now.data[4] = -0.6;
         let old = [with_air(2..4, 1.2)];
@@ -465,7 +465,7 @@ mod tests {
     /// most.
     #[test]
     fn the_surface_is_shifted_until_there_is_room_for_the_air() {
-        let mut row = Row::closed(6);
+        let mut row = RowOfWater::closed(6);
         let before = row.distance("..aa..");
         let mut room_for = |air: f64| {
             let mut now = row.distance("..aa..");
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn trapped_air_makes_a_bubble_and_a_void_does_not() {
-        let mut row = Row::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        let mut row = RowOfWater::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
         let air = row.next(("...aaaaa", &[]), "...aa.bb");
         assert_eq!(air, [2.0]);
         assert_eq!(row.next(("......bb", &[]), ".a....bb"), [0.0; 0]);
@@ -497,7 +497,7 @@ mod tests {
 
     #[test]
     fn air_that_reaches_the_surface_is_gone() {
-        let mut row = Row::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
+        let mut row = RowOfWater::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
         assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".aaabbbb"), [0.0; 0]);
         // The part that is cut off at this moment keeps its share, that of the cell beside it included.
         assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".a.bbbbb"), [2.0]);
@@ -505,7 +505,7 @@ mod tests {
 
     #[test]
     fn hairs_become_air() {
-        let row = Row::closed(4);
+        let row = RowOfWater::closed(4);
         let mut distance = CellField::new(&row.grid, 0.0);
         distance.data = vec![-0.5, -0.0099, -1e-12, 0.2];
         snap(&row.grid, &mut distance);

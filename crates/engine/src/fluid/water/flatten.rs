@@ -58,7 +58,7 @@ struct Sample {
 
 /// The plane through the distances around a cell.
 #[derive(Clone, Copy, Default)]
-struct Plane {
+struct FittedPlane {
     /// Distance of the cell from it, in cells.
     value: f64,
     normal: DVec3,
@@ -73,8 +73,8 @@ pub fn flatten(grid: &Grid, boundary: &Boundary, surface: &Surface, distance: &m
     let cells = open_cells_beside_the_surface(boundary, distance);
     let old = distance.clone();
     let fit = Fit { grid, boundary, surface, distance: &old };
-    let planes: Vec<Plane> = cells.par_iter().with_min_len(CHUNK).map(|&c| fit.plane(c as usize)).collect();
-    let plane = |c: usize| cells.binary_search(&(c as u32)).map_or(Plane::default(), |n| planes[n]);
+    let planes: Vec<FittedPlane> = cells.par_iter().with_min_len(CHUNK).map(|&c| fit.plane(c as usize)).collect();
+    let plane = |c: usize| cells.binary_search(&(c as u32)).map_or(FittedPlane::default(), |n| planes[n]);
     let flatten = |cells: &[u32], distance: &mut CellField| {
         let mean = |&c: &u32| fit.mean(c as usize, plane);
         let values: Vec<f64> = cells.par_iter().with_min_len(CHUNK).map(mean).collect();
@@ -129,7 +129,7 @@ struct Fit<'a> {
 
 impl Fit<'_> {
     /// The plane of a cell.
-    fn plane(&self, c: usize) -> Plane {
+    fn plane(&self, c: usize) -> FittedPlane {
         let Self { grid, surface, distance, .. } = *self;
         let is_near_solids = self.is_near_solids(c);
         let mut samples = [Sample::default(); 27];
@@ -148,7 +148,7 @@ impl Fit<'_> {
         });
         let total: f64 = samples.iter().map(|s| s.weight).sum();
         if total < LEAST_TOTAL {
-            return Plane::default();
+            return FittedPlane::default();
         }
         let place = samples.iter().map(|s| s.weight * s.place).sum::<DVec3>() / total;
         let value = samples.iter().map(|s| s.weight * s.value).sum::<f64>() / total;
@@ -160,15 +160,15 @@ impl Fit<'_> {
             mixed += s.weight * (s.value - value) * x;
         }
         let slope = moments.inverse() * mixed;
-        let Some(normal) = slope.try_normalize() else { return Plane::default() };
+        let Some(normal) = slope.try_normalize() else { return FittedPlane::default() };
         let error = |s: &Sample| s.weight * (s.value - value - slope.dot(s.place - place)).powi(2);
         let error = samples.iter().map(error).sum::<f64>() / total;
         let value = value / slope.length().max(0.5) - normal.dot(place);
-        Plane { value, normal, trust: moments.determinant().cbrt(), error }
+        FittedPlane { value, normal, trust: moments.determinant().cbrt(), error }
     }
 
     /// The distance of a cell from the planes of those around it, in cells.
-    fn mean(&self, c: usize, plane: impl Fn(usize) -> Plane) -> f64 {
+    fn mean(&self, c: usize, plane: impl Fn(usize) -> FittedPlane) -> f64 {
         let own = self.distance.data[c] / self.grid.dx;
         let (mut value, mut error, mut total) = (0.0, 0.0, 0.0);
         self.around(c, |way, weight, other| {

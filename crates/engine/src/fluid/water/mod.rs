@@ -72,6 +72,28 @@ pub struct WaterParams {
     pub drains: Vec<Drain>,
 }
 
+impl WaterParams {
+    /// Water under gravity, in a grid of so many cells; there is none yet.
+    pub fn new(cells: [usize; 3]) -> Self {
+        Self {
+            rho: 1000.0,
+            gravity: DVec3::new(0.0, -9.81, 0.0),
+            shake: None,
+            transfer: Transfer::Apic,
+            trace: Trace::Rk3,
+            // As many a cell as it takes to tell a surface.
+            particles_per_axis: if cells.contains(&1) { 3 } else { 2 },
+            hold_volume: true,
+            bubbles: Bubbles::Off,
+            seed: 0,
+            initial: Vec::new(),
+            air: Vec::new(),
+            sources: Vec::new(),
+            drains: Vec::new(),
+        }
+    }
+}
+
 /// How velocity goes from one step to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Transfer {

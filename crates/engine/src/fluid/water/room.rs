@@ -53,7 +53,7 @@ impl Water {
                 break;
             }
             projection.set_bodies(SolidTerms::default());
-            projection.set_liquid(grid, boundary, &next.distance);
+            projection.set_liquid(grid, boundary, &next.distance, &[]);
             let plans = plan_extension(grid, boundary, &next.distance, velocity, step.dt);
             self.crowding.spread(step, projection, (&next.distance, &[]), &plans, &mut next.drift)?;
 

@@ -70,10 +70,10 @@ const JITTER: f64 = 0.15;
 
 /// The parts of cells, and what sources and drains reach.
 pub struct Seeding {
-    parts: Parts,
+    parts: CellParts,
     sources: Vec<Flowing>,
     /// Cells in sources, in order of their index; several times if several sources reach them.
-    reached: Vec<Reached>,
+    reached: Vec<ReachedParts>,
     /// A number for every cell in a source, [`NONE`] for the others; empty without sources.
     slots: Vec<u32>,
     /// How many numbers there are.
@@ -96,7 +96,7 @@ struct Flowing {
     region: Option<(SignedDistance, Pose)>,
 }
 
-struct Reached {
+struct ReachedParts {
     cell: u32,
     source: u32,
     /// One bit for every part that lies in the source.
@@ -113,7 +113,7 @@ const MOST_ROUNDS: u64 = 4;
 
 /// A part of a cell that a source may put a particle into, in the order in which it does.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SeedPlace {
     /// Particles there.
     held: u8,
     /// How far along the jet.
@@ -125,13 +125,13 @@ struct Place {
 
 /// The parts that a cell is divided into, and the places of particles in them.
 #[derive(Clone, Copy)]
-struct Parts {
+struct CellParts {
     /// Along each axis.
     counts: [usize; 3],
     seed: u64,
 }
 
-impl Parts {
+impl CellParts {
     fn new(params: &WaterParams, grid: &Grid) -> Self {
         let m = params.particles_per_axis;
         assert!((1..=4).contains(&m), "a cell has 1 to 4 particles along each axis");
@@ -200,13 +200,13 @@ impl Inside {
 impl Seeding {
     /// Find what sources and drains reach; sides with an inflow are sources one cell thick.
     pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
-        let parts = Parts::new(params, grid);
+        let parts = CellParts::new(params, grid);
         let (mut sources, mut reached) = (Vec::new(), Vec::new());
         for source in &params.sources {
             let distance = SignedDistance::new(&source.shape);
             let inside = |x: DVec3| distance.at(source.pose.invert(x)) < 0.0;
             let found = reach(grid, &parts, sources.len() as u32, |cell, part| inside(parts.centre(grid, cell, part)));
-            let filled: u32 = found.iter().map(|r: &Reached| r.parts.count_ones()).sum();
+            let filled: u32 = found.iter().map(|r: &ReachedParts| r.parts.count_ones()).sum();
             let cells = f64::from(filled) / parts.len() as f64;
             let push = if filled > 0 { source.rate / (cells * grid.dx * grid.dx) } else { 0.0 };
             let WaterSource { start, end, velocity, rate, .. } = *source;
@@ -375,12 +375,12 @@ impl Seeding {
     }
 
     /// The parts of cells that a source fills, empty ones first, and upstream ones before others: there the liquid has left room.
-    fn places(&self, grid: &Grid, source: usize, held: &[[u8; MOST_PARTS]], salt: u64) -> Vec<Place> {
+    fn places(&self, grid: &Grid, source: usize, held: &[[u8; MOST_PARTS]], salt: u64) -> Vec<SeedPlace> {
         let along = self.sources[source].velocity.map_or(DVec3::ZERO, DVec3::normalize_or_zero) / grid.dx;
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<SeedPlace> = Vec::new();
         for r in self.reached.iter().filter(|r| r.source as usize == source) {
             let (cell, held) = (r.cell as usize, &held[self.slots[r.cell as usize] as usize]);
-            places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| Place {
+            places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| SeedPlace {
                 held: held[part],
                 downstream: (along.dot(self.parts.centre(grid, cell, part)) * 1e6).round() as i64,
                 shuffled: mix((cell * self.parts.len() + part) as u64 ^ mix(salt)),
@@ -394,13 +394,13 @@ impl Seeding {
 
     /// Parts of a jet that its own motion leaves empty in `dt`: those which the jet, moved along, no longer covers. A
     /// fraction of a part counts as one as often as it should.
-    fn swept(&self, grid: &Grid, source: &Flowing, places: &[Place], dt: f64, salt: u64) -> i64 {
+    fn swept(&self, grid: &Grid, source: &Flowing, places: &[SeedPlace], dt: f64, salt: u64) -> i64 {
         let (Some((distance, pose)), Some(velocity)) = (&source.region, source.velocity) else { return i64::MAX };
         if velocity == DVec3::ZERO {
             return i64::MAX;
         }
         let part = grid.dx / self.parts.counts.into_iter().max().unwrap_or(1) as f64;
-        let left = |place: &Place| {
+        let left = |place: &SeedPlace| {
             let from = self.parts.centre(grid, place.cell, place.part) - dt * velocity;
             (0.5 + distance.at(pose.invert(from)) / part).clamp(0.0, 1.0)
         };
@@ -467,7 +467,7 @@ impl Seeding {
     }
 
     /// The cells of active sources that set a velocity, and that velocity.
-    fn jets<'a>(&'a self, step: &Step) -> impl Iterator<Item = (&'a Reached, DVec3)> {
+    fn jets<'a>(&'a self, step: &Step) -> impl Iterator<Item = (&'a ReachedParts, DVec3)> {
         let time = step.time;
         self.reached.iter().filter_map(move |r| {
             let source = &self.sources[r.source as usize];
@@ -478,7 +478,7 @@ impl Seeding {
 
     /// Volume that active springs push into cells, in units of dx², m/s, with the number of the source.
     pub fn pushed(&self, step: &Step) -> Vec<(usize, f64, usize)> {
-        let pushed = |r: &Reached| {
+        let pushed = |r: &ReachedParts| {
             let source = &self.sources[r.source as usize];
             let push = source.push * f64::from(r.parts.count_ones()) / self.parts.len() as f64;
             let active = (source.start..source.end).contains(&step.time) && push != 0.0;
@@ -494,10 +494,15 @@ impl Seeding {
 }
 
 /// The cells with parts in a source, in order.
-fn reach(grid: &Grid, parts: &Parts, source: u32, inside: impl Fn(usize, usize) -> bool + Sync) -> Vec<Reached> {
+fn reach(
+    grid: &Grid,
+    parts: &CellParts,
+    source: u32,
+    inside: impl Fn(usize, usize) -> bool + Sync,
+) -> Vec<ReachedParts> {
     let of_cell = |cell: usize| {
         let bits = (0..parts.len()).filter(|&part| inside(cell, part)).fold(0, |bits, part| bits | 1 << part);
-        (bits != 0).then_some(Reached { cell: cell as u32, source, parts: bits })
+        (bits != 0).then_some(ReachedParts { cell: cell as u32, source, parts: bits })
     };
     (0..grid.cells()).into_par_iter().filter_map(of_cell).collect()
 }

@@ -16,7 +16,7 @@
 
 use super::Transfer;
 use super::particles::{CHUNK, Particles};
-use crate::grid::sample::{Place, Spot};
+use crate::grid::sample::{Between, Spot};
 use crate::grid::{Axis, CellField, FaceField, Grid, VelocityLattice};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -31,7 +31,7 @@ pub struct Gather {
 const SLAB: usize = 8;
 
 /// A task's samples: some planes of an array.
-struct Slab<'a, T> {
+struct SlabOfFaces<'a, T> {
     /// The first plane.
     first: usize,
     planes: usize,
@@ -41,7 +41,7 @@ struct Slab<'a, T> {
     samples: &'a mut [T],
 }
 
-impl<'a, T> Slab<'a, T> {
+impl<'a, T> SlabOfFaces<'a, T> {
     fn new([nx, ny, _]: [usize; 3], first: usize, samples: &'a mut [T]) -> Self {
         Self { first, planes: samples.len() / (nx * ny), row: nx, plane: nx * ny, samples }
     }
@@ -68,11 +68,11 @@ impl Gather {
         let still = [DVec3::ZERO; 3];
         let per_cell = 1.0 / grid.dx;
         tasks.into_par_iter().enumerate().for_each(|(s, sums)| {
-            let mut slabs: Vec<(Axis, Slab<[f64; 2]>)> = Vec::with_capacity(3);
+            let mut slabs: Vec<(Axis, SlabOfFaces<[f64; 2]>)> = Vec::with_capacity(3);
             for (axis, sums) in Axis::ALL.into_iter().zip(sums) {
                 sums.fill([0.0; 2]);
                 if !grid.is_flat(axis) {
-                    slabs.push((axis, Slab::new(grid.face_dims(axis), s * SLAB, sums)));
+                    slabs.push((axis, SlabOfFaces::new(grid.face_dims(axis), s * SLAB, sums)));
                 }
             }
             for index in particles_around(grid, starts, s) {
@@ -111,7 +111,7 @@ pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, 
     let per_cell = 1.0 / grid.dx;
     density.data.par_chunks_mut(nx * ny * SLAB).enumerate().for_each(|(s, samples)| {
         samples.fill(0.0);
-        let mut slab = Slab::new(grid.dims, s * SLAB, samples);
+        let mut slab = SlabOfFaces::new(grid.dims, s * SLAB, samples);
         for &position in &particles.position[particles_around(grid, starts, s)] {
             let places = spot.place((position - grid.origin) * per_cell).cell();
             let t = places[0].t;
@@ -135,7 +135,11 @@ fn particles_around(grid: &Grid, starts: &[u32], s: usize) -> std::ops::Range<us
 /// Visit the pairs of samples along x around a place, in a slab: `add(pair, weight of the pair, whether it is the upper
 /// one along y, along z)`.
 #[inline(always)]
-fn scatter<T: Copy>(slab: &mut Slab<T>, [x, y, z]: [Place; 3], mut add: impl FnMut(&mut [T; 2], f64, bool, bool)) {
+fn scatter<T: Copy>(
+    slab: &mut SlabOfFaces<T>,
+    [x, y, z]: [Between; 3],
+    mut add: impl FnMut(&mut [T; 2], f64, bool, bool),
+) {
     for (dz, wz) in [(0, 1.0 - z.t), (1, z.t)] {
         // Along an axis of one sample both are the same one, and the second weighs nothing.
         let plane = (z.index + dz * z.step).wrapping_sub(slab.first);

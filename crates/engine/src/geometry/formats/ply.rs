@@ -13,7 +13,7 @@ const HEADER_LIMIT: usize = 1 << 16;
 pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
     let (header, body) = Header::parse(bytes)?;
     header.check_counts(body.len())?;
-    let mut records = Records { encoding: header.encoding, rest: body, line: header.lines };
+    let mut records = PlyRecords { encoding: header.encoding, rest: body, line: header.lines };
     let mut vertices = Vec::new();
     let mut polygons = Polygons::default();
     for element in &header.elements {
@@ -58,7 +58,7 @@ pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
 
 struct Header {
     encoding: Encoding,
-    elements: Vec<Element>,
+    elements: Vec<PlyElement>,
     /// Number of its lines.
     lines: usize,
 }
@@ -70,16 +70,16 @@ enum Encoding {
     Big,
 }
 
-struct Element {
+struct PlyElement {
     name: String,
     count: usize,
     properties: Vec<Property>,
 }
 
 struct Property {
-    value: Scalar,
+    value: PlyScalar,
     /// For a list, the type of its length.
-    list: Option<Scalar>,
+    list: Option<PlyScalar>,
     role: Role,
 }
 
@@ -92,7 +92,7 @@ enum Role {
 }
 
 #[derive(Clone, Copy)]
-enum Scalar {
+enum PlyScalar {
     Signed(usize),
     Unsigned(usize),
     Float(usize),
@@ -110,7 +110,7 @@ impl Header {
                 _ if number == 1 => return Err(syntax("line 1".into(), format!("{} is not `ply`", excerpt(line)))),
                 [b"comment" | b"obj_info", ..] | [] => {}
                 [b"format", name, b"1.0"] => encoding = Some(Encoding::from_name(name).ok_or_else(wrong)?),
-                [b"element", name, count] => header.elements.push(Element::parse(name, count, number)?),
+                [b"element", name, count] => header.elements.push(PlyElement::parse(name, count, number)?),
                 [b"property", ref definition @ ..] => {
                     let element = header.elements.last_mut().ok_or_else(wrong)?;
                     element.properties.push(Property::parse(definition).ok_or_else(wrong)?);
@@ -166,7 +166,7 @@ impl Encoding {
     }
 }
 
-impl Element {
+impl PlyElement {
     fn parse(name: &[u8], count: &[u8], line: usize) -> Result<Self, MeshError> {
         let name = String::from_utf8_lossy(name).into_owned();
         let Some(count) = number::<usize>(count) else {
@@ -195,19 +195,19 @@ impl Property {
             [b"list", length, value, name] => {
                 let role =
                     if matches!(*name, b"vertex_indices" | b"vertex_index") { Role::Corners } else { Role::Other };
-                Some(Self { value: Scalar::from_name(value)?, list: Some(Scalar::from_name(length)?), role })
+                Some(Self { value: PlyScalar::from_name(value)?, list: Some(PlyScalar::from_name(length)?), role })
             }
             [value, name] => {
                 let axis = [b"x", b"y", b"z"].iter().position(|axis| name == *axis);
                 let role = axis.map_or(Role::Other, Role::Coordinate);
-                Some(Self { value: Scalar::from_name(value)?, list: None, role })
+                Some(Self { value: PlyScalar::from_name(value)?, list: None, role })
             }
             _ => None,
         }
     }
 }
 
-impl Scalar {
+impl PlyScalar {
     fn from_name(name: &[u8]) -> Option<Self> {
         Some(match name {
             b"char" | b"int8" => Self::Signed(1),
@@ -243,16 +243,16 @@ impl Scalar {
 }
 
 /// What is still to be read.
-struct Records<'a> {
+struct PlyRecords<'a> {
     encoding: Encoding,
     rest: &'a [u8],
     /// Lines passed, for messages.
     line: usize,
 }
 
-impl<'a> Records<'a> {
+impl<'a> PlyRecords<'a> {
     /// Read one record and show every wanted value; false if the file ends before or in it.
-    fn next(&mut self, element: &Element, visit: &mut impl FnMut(&Property, f64)) -> Result<bool, MeshError> {
+    fn next(&mut self, element: &PlyElement, visit: &mut impl FnMut(&Property, f64)) -> Result<bool, MeshError> {
         if self.encoding != Encoding::Text {
             return Ok(self.values(element, visit, &mut |records, scalar| records.binary(scalar))?.is_some());
         }
@@ -277,9 +277,9 @@ impl<'a> Records<'a> {
     /// The values of one record from `read`; `None` if there are too few.
     fn values(
         &mut self,
-        element: &Element,
+        element: &PlyElement,
         visit: &mut impl FnMut(&Property, f64),
-        read: &mut impl FnMut(&mut Self, Scalar) -> Option<f64>,
+        read: &mut impl FnMut(&mut Self, PlyScalar) -> Option<f64>,
     ) -> Result<Option<()>, MeshError> {
         for property in &element.properties {
             let mut length = 1.0;
@@ -302,7 +302,7 @@ impl<'a> Records<'a> {
         Ok(Some(()))
     }
 
-    fn binary(&mut self, scalar: Scalar) -> Option<f64> {
+    fn binary(&mut self, scalar: PlyScalar) -> Option<f64> {
         let (bytes, rest) = self.rest.split_at_checked(scalar.size())?;
         self.rest = rest;
         let mut little = [0; 8];
@@ -408,9 +408,9 @@ mod tests {
 
     #[test]
     fn signed_and_unsigned_bytes_keep_their_meaning() {
-        assert_eq!(Scalar::Signed(1).value([0xff, 0, 0, 0, 0, 0, 0, 0]), -1.0);
-        assert_eq!(Scalar::Signed(2).value([0, 0x80, 0, 0, 0, 0, 0, 0]), -32768.0);
-        assert_eq!(Scalar::Unsigned(4).value([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), 4294967295.0);
-        assert_eq!(Scalar::Float(4).value(u64::from(1.5f32.to_bits()).to_le_bytes()), 1.5);
+        assert_eq!(PlyScalar::Signed(1).value([0xff, 0, 0, 0, 0, 0, 0, 0]), -1.0);
+        assert_eq!(PlyScalar::Signed(2).value([0, 0x80, 0, 0, 0, 0, 0, 0]), -32768.0);
+        assert_eq!(PlyScalar::Unsigned(4).value([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), 4294967295.0);
+        assert_eq!(PlyScalar::Float(4).value(u64::from(1.5f32.to_bits()).to_le_bytes()), 1.5);
     }
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 /// A side of a tetrahedron.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Side {
+pub struct TetFace {
     /// Its vertices in ascending order.
     pub vertices: [u32; 3],
     /// Whose it is.
@@ -36,16 +36,16 @@ impl TetMesh {
     }
 
     /// All sides of all tetrahedra, shared ones together.
-    pub(super) fn sides(&self) -> Vec<Side> {
+    pub(super) fn sides(&self) -> Vec<TetFace> {
         let side = |t: usize, number: usize| {
             let [a, b, c] = SIDES[number].map(|corner| self.tetrahedra[t][corner]);
             let mut vertices = [a, b, c];
             vertices.sort_unstable();
             // Three vertices are in ascending order, up to rotation, if two of their three steps go up.
             let ascending = (a < b) as u8 + (b < c) as u8 + (c < a) as u8 == 2;
-            Side { vertices, tetrahedron: t as u32, number: number as u8, ascending }
+            TetFace { vertices, tetrahedron: t as u32, number: number as u8, ascending }
         };
-        let mut sides: Vec<Side> =
+        let mut sides: Vec<TetFace> =
             (0..self.tetrahedra.len()).flat_map(|t| (0..4).map(move |number| side(t, number))).collect();
         sides.par_sort_unstable();
         sides
@@ -168,8 +168,8 @@ mod tests {
         let sides = TetMesh::block(DVec3::ONE, [2; 3]).sides();
         for shared in sides.chunk_by(|a, b| a.vertices == b.vertices) {
             assert!(
-                matches!(shared, [_] | [Side { ascending: true, .. }, Side { ascending: false, .. }])
-                    || matches!(shared, [Side { ascending: false, .. }, Side { ascending: true, .. }])
+                matches!(shared, [_] | [TetFace { ascending: true, .. }, TetFace { ascending: false, .. }])
+                    || matches!(shared, [TetFace { ascending: false, .. }, TetFace { ascending: true, .. }])
             );
         }
     }

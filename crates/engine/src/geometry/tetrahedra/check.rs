@@ -7,6 +7,7 @@
 
 use super::TetMesh;
 use super::boundary::pinches;
+use crate::geometry::check::{Flaw, flaw};
 use glam::DVec3;
 
 /// Tetrahedra smaller than this part of the cube around the mesh are flat.
@@ -229,33 +230,14 @@ fn examine(mesh: &TetMesh, faulty: Faulty) -> Result<(TetMesh, Vec<TetWarning>),
 
 /// Finite coordinates, indices in range, no vertex twice in a tetrahedron.
 pub(super) fn check_elements(mesh: &TetMesh) -> Result<(), TetError> {
-    if mesh.tetrahedra.is_empty() {
-        return Err(TetError::Empty);
-    }
-    for (what, count) in [("vertices", mesh.vertices.len()), ("tetrahedra", mesh.tetrahedra.len())] {
-        if count > u32::MAX as usize {
-            return Err(TetError::TooLarge { what, count });
-        }
-    }
-    if let Some((vertex, &position)) = mesh.vertices.iter().enumerate().find(|(_, v)| !v.is_finite()) {
-        return Err(TetError::NonFinite { vertex, position });
-    }
-    for (tetrahedron, corners) in mesh.tetrahedra.iter().enumerate() {
-        let vertices = mesh.vertices.len();
-        if let Some(&index) = corners.iter().find(|&&v| v as usize >= vertices) {
-            return Err(TetError::Index { tetrahedron, index: index.into(), vertices });
-        }
-        if let Some(vertex) = repeated(*corners) {
-            return Err(TetError::Repeated { tetrahedron, vertex: vertex as usize });
-        }
-    }
-    Ok(())
-}
-
-/// A corner that occurs twice.
-fn repeated(mut corners: [u32; 4]) -> Option<u32> {
-    corners.sort_unstable();
-    corners.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+    Err(match flaw(&mesh.vertices, &mesh.tetrahedra, "tetrahedra") {
+        None => return Ok(()),
+        Some(Flaw::Empty) => TetError::Empty,
+        Some(Flaw::TooLarge { what, count }) => TetError::TooLarge { what, count },
+        Some(Flaw::NonFinite { vertex, position }) => TetError::NonFinite { vertex, position },
+        Some(Flaw::Index { element: tetrahedron, index, vertices }) => TetError::Index { tetrahedron, index, vertices },
+        Some(Flaw::Repeated { element: tetrahedron, vertex }) => TetError::Repeated { tetrahedron, vertex },
+    })
 }
 
 /// Positive volumes, or what is needed to have them.
@@ -319,7 +301,7 @@ fn drop_duplicates(mesh: &mut TetMesh, warnings: &mut Vec<TetWarning>) {
 /// Sides of one tetrahedron, or of two that see it from opposite directions.
 fn check_sides(mesh: &TetMesh) -> Result<(), TetError> {
     let sides = mesh.sides();
-    let sound = |shared: &[super::boundary::Side]| {
+    let sound = |shared: &[super::boundary::TetFace]| {
         shared.len() == 1 || shared.len() == 2 && shared[0].ascending != shared[1].ascending
     };
     let mut wrong = sides.chunk_by(|a, b| a.vertices == b.vertices).filter(|shared| !sound(shared));

@@ -9,7 +9,7 @@
 //! cut point are moved there ([LS07], "warping"), so that no piece becomes too thin.
 
 use super::TetMesh;
-use super::stencil::{Cell, Corner, Place};
+use super::stencil::{Corner, LatticeSpot, StencilCell};
 use crate::geometry::{Bounds, Pose, SignedDistance};
 use crate::grid::{Axis, CellField, Grid, NodeField, strides, unravel};
 use glam::DVec3;
@@ -40,8 +40,8 @@ struct Cut {
 }
 
 /// Which lattice points are inside, and where those on the surface have been moved.
-struct Warped {
-    places: Vec<Place>,
+struct WarpedNodes {
+    places: Vec<LatticeSpot>,
     /// Points that were moved, ascending.
     moved: Vec<(u32, DVec3)>,
 }
@@ -113,32 +113,32 @@ impl<'a> Lattice<'a> {
     }
 
     /// Which points are inside. Those that happen to lie on the surface count as outside if they are held.
-    fn places(&self, held: &BTreeSet<u32>) -> Vec<Place> {
+    fn places(&self, held: &BTreeSet<u32>) -> Vec<LatticeSpot> {
         let place = |&distance: &f64| {
             if distance.abs() <= EXACT * self.grid.dx {
-                Place::Surface
+                LatticeSpot::Surface
             } else if distance < 0.0 {
-                Place::Inside
+                LatticeSpot::Inside
             } else {
-                Place::Outside
+                LatticeSpot::Outside
             }
         };
-        let mut places: Vec<Place> = self.nodes.data.iter().chain(&self.centres.data).map(place).collect();
+        let mut places: Vec<LatticeSpot> = self.nodes.data.iter().chain(&self.centres.data).map(place).collect();
         for &point in held {
             let place = &mut places[point as usize];
-            *place = if *place == Place::Surface { Place::Outside } else { *place };
+            *place = if *place == LatticeSpot::Surface { LatticeSpot::Outside } else { *place };
         }
         places
     }
 
     /// All edges from inside to outside, in order of their ends, with their cut points.
-    fn cuts(&self, places: &[Place], held: &BTreeSet<u32>) -> Vec<Cut> {
+    fn cuts(&self, places: &[LatticeSpot], held: &BTreeSet<u32>) -> Vec<Cut> {
         let mut ends: Vec<[u32; 2]> = (0..self.points() as u32)
             .into_par_iter()
             .flat_map_iter(|point| {
                 self.neighbours(point).filter_map(move |other| match [point, other].map(|p| places[p as usize]) {
-                    [Place::Inside, Place::Outside] => Some([point, other]),
-                    [Place::Outside, Place::Inside] => Some([other, point]),
+                    [LatticeSpot::Inside, LatticeSpot::Outside] => Some([point, other]),
+                    [LatticeSpot::Outside, LatticeSpot::Inside] => Some([other, point]),
                     _ => None,
                 })
             })
@@ -205,7 +205,7 @@ impl<'a> Lattice<'a> {
 
     /// Move points that are too near to a cut point there, to the nearest one. Points are visited in order, and a
     /// point that has been moved makes the cuts of its edges void.
-    fn warp(&self, mut places: Vec<Place>, cuts: &[Cut], held: &BTreeSet<u32>) -> Warped {
+    fn warp(&self, mut places: Vec<LatticeSpot>, cuts: &[Cut], held: &BTreeSet<u32>) -> WarpedNodes {
         let mut violations: Vec<(u32, u32, f64, usize)> = Vec::new();
         for (number, cut) in cuts.iter().enumerate() {
             let [a, b] = cut.ends.map(|end| self.position(end));
@@ -221,17 +221,17 @@ impl<'a> Lattice<'a> {
         let mut moved = Vec::new();
         for at_point in violations.chunk_by(|a, b| a.0 == b.0) {
             let point = at_point[0].0;
-            let valid = at_point.iter().filter(|&&(_, other, ..)| places[other as usize] != Place::Surface);
+            let valid = at_point.iter().filter(|&&(_, other, ..)| places[other as usize] != LatticeSpot::Surface);
             if let Some(nearest) = valid.min_by(|a, b| a.2.total_cmp(&b.2)) {
-                places[point as usize] = Place::Surface;
+                places[point as usize] = LatticeSpot::Surface;
                 moved.push((point, cuts[nearest.3].position));
             }
         }
-        Warped { places, moved }
+        WarpedNodes { places, moved }
     }
 
     /// All pieces inside, their corners being lattice points or, counted on from these, cuts.
-    fn pieces(&self, places: &[Place], cuts: &[Cut]) -> Vec<[u32; 4]> {
+    fn pieces(&self, places: &[LatticeSpot], cuts: &[Cut]) -> Vec<[u32; 4]> {
         let points = self.points() as u32;
         let number = |ends: [u32; 2]| match cuts.binary_search_by_key(&ends, |cut| cut.ends) {
             Ok(cut) => points + cut as u32,
@@ -245,10 +245,10 @@ impl<'a> Lattice<'a> {
                 let mut pieces = Vec::new();
                 self.for_each_tetrahedron(axis, k, |corners| {
                     let places = corners.map(|p| places[p as usize]);
-                    if !places.contains(&Place::Inside) {
+                    if !places.contains(&LatticeSpot::Inside) {
                         return;
                     }
-                    let cell = Cell { places, coordinates: corners.map(|p| self.coordinates(p)) };
+                    let cell = StencilCell { places, coordinates: corners.map(|p| self.coordinates(p)) };
                     cell.pieces(|piece| {
                         pieces.push(piece.map(|corner| match corner {
                             Corner::Lattice(i) => corners[i],
@@ -278,7 +278,7 @@ impl<'a> Lattice<'a> {
     }
 }
 
-impl Warped {
+impl WarpedNodes {
     fn position(&self, lattice: &Lattice, point: u32) -> DVec3 {
         match self.moved.binary_search_by_key(&point, |moved| moved.0) {
             Ok(moved) => self.moved[moved].1,

@@ -2,8 +2,6 @@
 
 use super::TetMesh;
 use crate::geometry::MassProperties;
-use crate::geometry::mesh::outer;
-use glam::{DMat3, DVec3};
 
 impl TetMesh {
     /// Volume, centroid and inertia of the homogeneous solid.
@@ -11,22 +9,8 @@ impl TetMesh {
         // About a point amid the vertices, so that a mesh far from the origin loses no digits.
         let bounds = self.bounds();
         let about = 0.5 * (bounds.min + bounds.max);
-        let mut volume = 0.0;
-        let mut first = DVec3::ZERO;
-        let mut second = DMat3::ZERO;
-        for t in 0..self.tetrahedra.len() {
-            // ∫x dV = V/4 Σxᵢ and ∫xxᵀ dV = V/20 (Σxᵢxᵢᵀ + ΣxᵢΣxᵢᵀ).
-            let v = self.volume_of(t);
-            let corners = self.corners(t).map(|x| x - about);
-            let sum: DVec3 = corners.iter().sum();
-            volume += v;
-            first += 0.25 * v * sum;
-            second += (v / 20.0) * corners.iter().fold(outer(sum), |m, &x| m + outer(x));
-        }
-        let offset = first / volume;
-        let covariance = second - volume * outer(offset);
-        let trace = covariance.x_axis.x + covariance.y_axis.y + covariance.z_axis.z;
-        MassProperties { volume, centroid: about + offset, inertia: trace * DMat3::IDENTITY - covariance }
+        let tetrahedra = (0..self.tetrahedra.len()).map(|t| (self.volume_of(t), self.corners(t).map(|x| x - about)));
+        MassProperties::of_tetrahedra(about, tetrahedra)
     }
 
     /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Volume and centroid
@@ -45,6 +29,7 @@ impl TetMesh {
 mod tests {
     use super::*;
     use crate::geometry::Shape;
+    use glam::DVec3;
 
     #[test]
     fn a_block_far_away_has_the_mass_of_its_box() {

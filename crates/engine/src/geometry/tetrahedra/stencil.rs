@@ -14,7 +14,7 @@
 
 /// Where a lattice point is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LatticeSpot {
     Inside,
     Surface,
     Outside,
@@ -28,26 +28,28 @@ pub enum Corner {
 }
 
 /// The lattice tetrahedron as the rules see it. Its long edges join corners 0–1 and 2–3, its volume is positive.
-pub struct Cell {
-    pub places: [Place; 4],
+pub struct StencilCell {
+    pub places: [LatticeSpot; 4],
     /// Lattice coordinates of the corners, in halves of a long edge.
     pub coordinates: [[i32; 3]; 4],
 }
 
-impl Cell {
+impl StencilCell {
     /// The pieces inside, each with positive volume.
     pub fn pieces(&self, mut emit: impl FnMut([Corner; 4])) {
         use Corner::{Cut, Lattice};
-        let at = |place: Place| (0..4).filter(move |&i| self.places[i] == place);
-        let (inside, outside) = (at(Place::Inside).count(), at(Place::Outside).count());
+        let at = |place: LatticeSpot| (0..4).filter(move |&i| self.places[i] == place);
+        let (inside, outside) = (at(LatticeSpot::Inside).count(), at(LatticeSpot::Outside).count());
         // The corners with those inside first, then those on the surface, then those outside.
-        let mut order = [Place::Inside, Place::Surface, Place::Outside].into_iter().flat_map(at);
+        let mut order = [LatticeSpot::Inside, LatticeSpot::Surface, LatticeSpot::Outside].into_iter().flat_map(at);
         let order = [(); 4].map(|()| order.next().unwrap_or(0));
         let [p, q, m, n] = order;
         match (inside, outside) {
             (0, _) => {}
             (_, 0) => emit([0, 1, 2, 3].map(Lattice)),
-            (1, _) => emit([0, 1, 2, 3].map(|i| if self.places[i] == Place::Outside { Cut(p, i) } else { Lattice(i) })),
+            (1, _) => {
+                emit([0, 1, 2, 3].map(|i| if self.places[i] == LatticeSpot::Outside { Cut(p, i) } else { Lattice(i) }))
+            }
             (2, 1) => {
                 // A pyramid: m is its tip, on the surface, and the quadrilateral has the corners p, q and their cuts
                 // to n.
@@ -106,7 +108,7 @@ fn is_odd(order: [usize; 4]) -> bool {
 pub mod tests {
     use super::*;
     use crate::geometry::TetMesh;
-    use Place::{Inside, Outside, Surface};
+    use LatticeSpot::{Inside, Outside, Surface};
     use glam::DVec3;
 
     /// Dihedral angles of all pieces lie between these, degrees: the extremes of 16 million random cases, rounded.
@@ -116,12 +118,12 @@ pub mod tests {
     const CELLS: [[[i32; 3]; 4]; 2] =
         [[[1, 1, -1], [1, 1, 1], [2, 0, 0], [2, 2, 0]], [[1, 1, -1], [1, 1, 1], [2, 2, 0], [0, 2, 0]]];
 
-    fn places() -> impl Iterator<Item = [Place; 4]> {
+    fn places() -> impl Iterator<Item = [LatticeSpot; 4]> {
         let place = |n: usize| [Inside, Surface, Outside][n % 3];
         (0..81).map(move |n| [place(n), place(n / 3), place(n / 9), place(n / 27)])
     }
 
-    fn mesh(cell: &Cell, at: impl Fn(Corner) -> DVec3) -> TetMesh {
+    fn mesh(cell: &StencilCell, at: impl Fn(Corner) -> DVec3) -> TetMesh {
         let mut mesh = TetMesh::default();
         cell.pieces(|piece| {
             let first = mesh.vertices.len() as u32;
@@ -138,7 +140,7 @@ pub mod tests {
     #[test]
     fn pieces_have_positive_volumes_that_add_up() {
         for (coordinates, places) in CELLS.iter().flat_map(|c| places().map(move |p| (*c, p))) {
-            let cell = Cell { places, coordinates };
+            let cell = StencilCell { places, coordinates };
             // Inside is where a linear function of these values at the corners is negative.
             let value = |i: usize| match places[i] {
                 Inside => -1.0 - 0.3 * i as f64,
@@ -183,7 +185,7 @@ pub mod tests {
             .collect();
         let mut extremes = [180.0f64, 0.0];
         for (coordinates, places) in CELLS.iter().flat_map(|c| places().map(move |p| (*c, p))) {
-            let cell = Cell { places, coordinates };
+            let cell = StencilCell { places, coordinates };
             let corners = coordinates.map(point);
             for _ in 0..1000 {
                 // The extremes lie at the ends of the ranges more often than within.

@@ -19,6 +19,11 @@ pub struct Material {
 }
 
 impl Material {
+    /// A material without damping: Young's modulus (Pa), Poisson's ratio, density (kg/m³).
+    pub fn new(youngs_modulus: f64, poisson_ratio: f64, density: f64) -> Self {
+        Self { youngs_modulus, poisson_ratio, density, mass_damping: 0.0, stiffness_damping: 0.0 }
+    }
+
     /// Refuse what is no material.
     pub fn check(&self) -> Result<(), ElasticError> {
         let within = |v: f64, above: f64, below: f64| v > above && v < below;

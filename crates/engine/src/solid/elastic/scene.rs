@@ -1,7 +1,7 @@
 //! An elastic body as a scene describes it.
 
 use super::{ElasticBody, ElasticError, ElasticState, Material, Pin};
-use crate::geometry::TetMesh;
+use crate::geometry::{Pose, TetMesh};
 use crate::solid::Motion;
 use glam::DVec3;
 
@@ -34,6 +34,23 @@ pub struct Hold {
 }
 
 impl Elastic {
+    /// A body at rest in the shape of `rest`.
+    pub fn new(name: &str, rest: TetMesh, material: Material) -> Self {
+        let (stretch, velocity, angular_velocity) = (DVec3::ONE, DVec3::ZERO, DVec3::ZERO);
+        Self { name: name.into(), rest, material, stretch, velocity, angular_velocity, holds: Vec::new() }
+    }
+
+    /// The same with these vertices held where they are.
+    pub fn hold(mut self, vertices: Vec<usize>) -> Self {
+        self.holds.push(Hold { vertices, motion: Motion::Static(Pose::IDENTITY) });
+        self
+    }
+
+    /// The same with a velocity, m/s.
+    pub fn moving(self, velocity: impl Into<DVec3>) -> Self {
+        Self { velocity: velocity.into(), ..self }
+    }
+
     /// Where the vertices are at the start, m.
     pub fn start(&self) -> Vec<DVec3> {
         let centre = self.rest.mass_properties().centroid;

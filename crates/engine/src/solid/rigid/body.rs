@@ -31,6 +31,36 @@ pub struct RigidBody {
 }
 
 impl RigidBody {
+    /// Friction and restitution of a body of which nothing else is said.
+    pub const FRICTION: f64 = 0.5;
+    /// See [`Self::FRICTION`].
+    pub const RESTITUTION: f64 = 0.2;
+
+    /// A body of some density, kg/m³, at rest around the origin, in cut cells.
+    pub fn new(name: &str, shape: Shape, density: f64) -> Self {
+        Self {
+            name: name.into(),
+            shape,
+            mass: Mass::Density(density),
+            interface: Interface::CutCells,
+            pose: Pose::IDENTITY,
+            velocity: DVec3::ZERO,
+            spin: DVec3::ZERO,
+            friction: Self::FRICTION,
+            restitution: Self::RESTITUTION,
+        }
+    }
+
+    /// The same at another place, m.
+    pub fn at(self, position: impl Into<DVec3>) -> Self {
+        Self { pose: Pose { position: position.into(), ..self.pose }, ..self }
+    }
+
+    /// The same with a velocity, m/s.
+    pub fn moving(self, velocity: impl Into<DVec3>) -> Self {
+        Self { velocity: velocity.into(), ..self }
+    }
+
     /// It as it is put into the fluid.
     pub fn outline(&self) -> Outline<'_> {
         let form = Form::Posed { shape: &self.shape, interface: self.interface };

@@ -37,7 +37,7 @@ pub use held::Held;
 pub use joint::{Joint, JointKind, JointRow};
 pub use setup::LIGHT;
 pub use state::{BodyState, Impulse, RigidState};
-pub use touch::Touch;
+pub use touch::RigidTouch;
 
 use crate::geometry::{Bounds, Pose, RigidVelocity};
 use crate::solid::{Motion, Place, Skin};
@@ -208,7 +208,7 @@ impl Rigids {
         state: &mut RigidState,
         [time, dt]: [f64; 2],
         lean: impl Fn(usize) -> bool,
-    ) -> Vec<Touch> {
+    ) -> Vec<RigidTouch> {
         for body in 0..self.len() {
             let weight = dt * self.properties[body].mass * self.room.gravity;
             self.apply_impulse(state, body, weight, DVec3::ZERO);

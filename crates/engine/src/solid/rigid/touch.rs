@@ -8,14 +8,14 @@ use rapier3d_f64::prelude::*;
 
 /// A place where two solids must not come nearer than they are apart.
 #[derive(Clone, Copy, Debug)]
-pub struct Touch {
+pub struct RigidTouch {
     /// How fast they part, from the bodies' twists.
     pub row: JointRow,
     /// How fast they must, m/s; negative if there is room between them.
     pub least: f64,
 }
 
-impl Touch {
+impl RigidTouch {
     /// Where two bodies meet `at` a point, the `normal` pointing from the first to the second; what is none of ours moves with one of the
     /// `velocities`. They come together no faster than by `apart`, m/s.
     fn new(
@@ -49,7 +49,7 @@ impl Rigids {
         state: &RigidState,
         [time, dt]: [f64; 2],
         counts: impl Fn(usize) -> bool,
-    ) -> Vec<Touch> {
+    ) -> Vec<RigidTouch> {
         let body_of = |collider: ColliderHandle| {
             let parent = contacts.colliders.get(collider).and_then(|c: &Collider| c.parent())?;
             (0..self.len()).find(|&body| handle(body) == parent)
@@ -89,7 +89,7 @@ impl Rigids {
                     let Some(at) = on(0).or_else(|| on(1)) else { continue };
                     let apart = if point.dist > 0.0 { -point.dist / dt } else { 0.0 };
                     let velocities = [0, 1].map(|side| given(colliders[side], at));
-                    touches.push(Touch::new(state, bodies, (at, normal), velocities, apart));
+                    touches.push(RigidTouch::new(state, bodies, (at, normal), velocities, apart));
                 }
             }
         }

@@ -6,7 +6,6 @@
 
 use super::super::real::Real;
 use super::level::Level;
-use super::sweep::coefficients;
 use rayon::prelude::*;
 
 /// How far from a boundary the band reaches, cells.
@@ -18,7 +17,7 @@ const NONE: u32 = u32::MAX;
 /// The cells of a level that are smoothed more often.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Band {
-    cells: Vec<Cell>,
+    cells: Vec<BandCell>,
     /// Numbers of the cells by colour.
     colours: [Vec<u32>; 2],
     sweeps: usize,
@@ -31,7 +30,7 @@ pub(super) struct Band {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct BandCell {
     index: u32,
     /// Storage indices of the neighbours x−, x+, y−, y+, z−, z+, or `NONE`.
     beside: [u32; 6],
@@ -42,7 +41,7 @@ struct Cell {
     inverse: f32,
 }
 
-impl Cell {
+impl BandCell {
     /// Σ a v over the neighbours that `names` gives.
     fn around(&self, names: &[u32; 6], v: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
@@ -60,22 +59,14 @@ fn distances<T: Real>(level: &Level<T>) -> Vec<u8> {
     let [nx, ny, nz] = level.dims;
     let strides = [1, nx, nx * ny];
     let mut distance = vec![u8::MAX; nx * ny * nz];
-    for row in 0..ny * nz {
-        coefficients(
-            &level.planes[row / ny],
-            row % ny,
-            0..nx,
-            |_| true,
-            |i, (faces, inverse, _)| {
-                let has = |a: usize| [nx, ny, nz][a] > 1;
-                let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
-                let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
-                if inverse > 0.0 && (!is_even || is_tied) {
-                    distance[nx * row + i] = 0;
-                }
-            },
-        );
-    }
+    let has = |a: usize| level.dims[a] > 1;
+    level.for_each_cell(|cell, faces, inverse| {
+        let is_even = (0..6).filter(|f| has(f / 2)).all(|f| faces[f] == faces[if has(0) { 0 } else { 2 }]);
+        let is_tied = 1.0 / inverse > faces.iter().sum::<f64>() * (1.0 + 1e-5);
+        if inverse > 0.0 && (!is_even || is_tied) {
+            distance[cell] = 0;
+        }
+    });
     for far in 0..WIDTH as u8 {
         for (a, stride) in strides.into_iter().enumerate() {
             let n = [nx, ny, nz][a];
@@ -105,30 +96,21 @@ impl Band {
         let strides = [1, nx, nx * ny];
         let distance = distances(level);
         let mut numbers = vec![NONE; distance.len()];
-        for row in 0..ny * nz {
-            coefficients(
-                &level.planes[row / ny],
-                row % ny,
-                0..nx,
-                |_| true,
-                |i, (faces, inverse, _)| {
-                    let index = nx * row + i;
-                    if inverse == 0.0 || distance[index] > WIDTH as u8 {
-                        return;
-                    }
-                    let beside = std::array::from_fn(|f| match (faces[f] != 0.0, f % 2) {
-                        (false, _) => NONE,
-                        (true, 0) => (index - strides[f / 2]) as u32,
-                        (true, _) => (index + strides[f / 2]) as u32,
-                    });
-                    numbers[index] = self.cells.len() as u32;
-                    let colour = (i + row % ny + row / ny) % 2;
-                    self.colours[colour].push(self.cells.len() as u32);
-                    let (faces, inverse) = (faces.map(|a| a as f32), inverse as f32);
-                    self.cells.push(Cell { index: index as u32, beside, numbers: [NONE; 6], faces, inverse });
-                },
-            );
-        }
+        level.for_each_cell(|index, faces, inverse| {
+            if inverse == 0.0 || distance[index] > WIDTH as u8 {
+                return;
+            }
+            let beside = std::array::from_fn(|f| match (faces[f] != 0.0, f % 2) {
+                (false, _) => NONE,
+                (true, 0) => (index - strides[f / 2]) as u32,
+                (true, _) => (index + strides[f / 2]) as u32,
+            });
+            numbers[index] = self.cells.len() as u32;
+            let colour = (index % nx + index / nx % ny + index / (nx * ny)) % 2;
+            self.colours[colour].push(self.cells.len() as u32);
+            let (faces, inverse) = (faces.map(|a| a as f32), inverse as f32);
+            self.cells.push(BandCell { index: index as u32, beside, numbers: [NONE; 6], faces, inverse });
+        });
         for cell in &mut self.cells {
             cell.numbers = cell.beside.map(|c| if c == NONE { NONE } else { numbers[c as usize] });
         }

@@ -57,7 +57,7 @@ pub(super) struct Bodies<T> {
     /// Of Σ itself, where the level is small.
     bottom: Option<Cholesky>,
     /// Both without the bodies, if there are pockets as well.
-    held: Option<Box<Held>>,
+    held: Option<Box<HeldColumns>>,
     /// Whether the bodies are left out.
     pub is_held: bool,
     /// y: what was subtracted, per column.
@@ -69,7 +69,7 @@ pub(super) struct Bodies<T> {
 
 /// What takes the place of `Bodies::factor` and `Bodies::bottom` when bodies are held.
 #[derive(Clone, Debug, Default)]
-struct Held {
+struct HeldColumns {
     factor: Cholesky,
     bottom: Option<Cholesky>,
 }
@@ -145,9 +145,9 @@ impl<T: Real> Bodies<T> {
         *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
         self.bottom = Some(factorise(&bodies, &pockets, level));
         if self.has_pockets() && bodies.columns() > 0 {
-            self.held = Some(Box::new(Held {
+            self.held = Some(Box::new(HeldColumns {
                 bottom: Some(factorise(&LowRank::default(), &pockets, level)),
-                ..Held::default()
+                ..HeldColumns::default()
             }));
         }
     }
@@ -262,7 +262,7 @@ impl<T: Real> Bodies<T> {
             let rows = h.chunks_exact(columns).skip(self.moving);
             let alone = rows.flat_map(|row| row[self.moving..].to_vec()).collect();
             let factor = Cholesky::quasi_definite(n, 0, alone);
-            self.held = Some(Box::new(Held { factor, bottom: None }));
+            self.held = Some(Box::new(HeldColumns { factor, bottom: None }));
         }
         self.factor = Cholesky::quasi_definite(columns, self.moving, h);
     }

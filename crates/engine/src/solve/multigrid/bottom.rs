@@ -4,7 +4,6 @@ use super::super::dense::Cholesky;
 use super::super::low_rank::{Block, LowRank};
 use super::super::real::Real;
 use super::level::Level;
-use super::sweep::coefficients;
 
 /// Ties below this part of the diagonal count as none where a level is solved directly.
 const LEAST_TIE: f64 = 1e-6;
@@ -19,7 +18,7 @@ const LOST: f64 = 0.1;
 pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)], level: &Level<T>) -> Cholesky {
     let cells = level.dims.iter().product::<usize>();
     let n = cells + pockets.len();
-    let [nx, ny, nz] = level.dims;
+    let [nx, ny, _] = level.dims;
     let strides = [1, nx, nx * ny];
     let mut sigma = vec![0.0; n * n];
     // What ties cells to pockets; −w is in the columns.
@@ -29,28 +28,19 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
     }
     // What of the diagonal ties cells to a known pressure and is so little that it may be rounding.
     let mut little = vec![0.0; n];
-    for row in 0..ny * nz {
-        coefficients(
-            &level.planes[row / ny],
-            row % ny,
-            0..nx,
-            |_| true,
-            |i, (faces, inverse, _)| {
-                let cell = nx * row + i;
-                if inverse <= 0.0 {
-                    return;
-                }
-                // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
-                let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
-                let is_tied = diagonal - sum > LEAST_TIE * diagonal;
-                sigma[n * cell + cell] = if is_tied { diagonal } else { sum };
-                little[cell] = if is_tied { 0.0 } else { diagonal - sum };
-                for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
-                    sigma[n * cell + cell - strides[a]] = -faces[2 * a];
-                }
-            },
-        );
-    }
+    level.for_each_cell(|cell, faces, inverse| {
+        if inverse <= 0.0 {
+            return;
+        }
+        // What nothing else ties must stay so to round-off: 1 ÷ `inverse` may be single precision.
+        let (diagonal, sum) = (1.0 / inverse, faces.iter().sum::<f64>() + ties[cell]);
+        let is_tied = diagonal - sum > LEAST_TIE * diagonal;
+        sigma[n * cell + cell] = if is_tied { diagonal } else { sum };
+        little[cell] = if is_tied { 0.0 } else { diagonal - sum };
+        for a in (0..3).filter(|&a| faces[2 * a] != 0.0) {
+            sigma[n * cell + cell - strides[a]] = -faces[2 * a];
+        }
+    });
     for (p, (k, _)) in pockets.iter().enumerate() {
         let row = &mut sigma[n * (cells + p)..][..n];
         k.rows().for_each(|(cell, value)| row[cell] += value[0]);

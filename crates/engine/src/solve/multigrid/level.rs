@@ -5,7 +5,7 @@ use super::super::real::Real;
 use super::super::stencil::{Network, Plane};
 use super::band::Band;
 use super::bodies::Bodies;
-use super::sweep::{Smooth, build_plane, convert_plane, factor, subtract_product};
+use super::sweep::{Smooth, build_plane, coefficients, convert_plane, factor, subtract_product};
 use super::transfer::{Moments, open_faces};
 use rayon::prelude::*;
 
@@ -134,6 +134,21 @@ fn add_pairs(c: f64, v: &[f64], out: &mut [f64]) {
 }
 
 impl<T: Real> Level<T> {
+    /// All cells: index, conductances x−, x+, y−, y+, z−, z+, and 1 ÷ diagonal.
+    pub fn for_each_cell(&self, mut visit: impl FnMut(usize, [f64; 6], f64)) {
+        let [nx, ny, nz] = self.dims;
+        for row in 0..ny * nz {
+            let plane = &self.planes[row / ny];
+            coefficients(
+                plane,
+                row % ny,
+                0..nx,
+                |_| true,
+                |i, (faces, inverse, _)| visit(nx * row + i, faces, inverse),
+            );
+        }
+    }
+
     /// Take the coefficients of `laplacian`, divided by `unit`: the finest level.
     pub fn build_finest(&mut self, laplacian: &Laplacian, unit: f64) {
         self.resize(laplacian.dims);

@@ -72,15 +72,15 @@ pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &Moments<T>, open: &[
             };
             out.copy_from_slice(&moments[0][base..base + nx]);
             let n = nx - 1;
-            exchange(&halves(base, n, 0), &halves(base + 1, n, 0), 0, Side::Lower, &mut out[1..]);
-            exchange(&halves(base + 1, n, 0), &halves(base, n, 0), 0, Side::Upper, &mut out[..n]);
+            exchange(&halves(base, n, 0), &halves(base + 1, n, 0), 0, Half::Lower, &mut out[1..]);
+            exchange(&halves(base + 1, n, 0), &halves(base, n, 0), 0, Half::Upper, &mut out[..n]);
             for (axis, index, count, stride) in [(1, j, ny, nx), (2, k, nz, nx * ny)] {
                 let own = halves(base, nx, axis);
                 if index > 0 {
-                    exchange(&halves(base - stride, nx, axis), &own, axis, Side::Lower, out);
+                    exchange(&halves(base - stride, nx, axis), &own, axis, Half::Lower, out);
                 }
                 if index + 1 < count {
-                    exchange(&halves(base + stride, nx, axis), &own, axis, Side::Upper, out);
+                    exchange(&halves(base + stride, nx, axis), &own, axis, Half::Upper, out);
                 }
             }
         }
@@ -96,7 +96,7 @@ struct Halves<'a, T> {
 
 /// On which side of a cell its neighbour is.
 #[derive(Clone, Copy, PartialEq)]
-enum Side {
+enum Half {
     Lower,
     Upper,
 }
@@ -104,13 +104,13 @@ enum Side {
 /// A quarter of what the neighbour's near children see of this cell comes in, a quarter of what its own near children see of the
 /// neighbour goes out. Not inlined, so that `out` is known to overlap nothing and the loop is vectorised.
 #[inline(never)]
-fn exchange<T: Real>(other: &Halves<T>, own: &Halves<T>, axis: usize, side: Side, out: &mut [T]) {
+fn exchange<T: Real>(other: &Halves<T>, own: &Halves<T>, axis: usize, side: Half, out: &mut [T]) {
     let n = out.len();
     let (other_sum, other_difference, other_open) = (&other.sum[..n], &other.difference[..n], &other.open[..n]);
     let (sum, difference, open) = (&own.sum[..n], &own.difference[..n], &own.open[..n]);
     let (toward, back, sign) = match side {
-        Side::Lower => (2 * axis, 2 * axis + 1, T::of(1.0)),
-        Side::Upper => (2 * axis + 1, 2 * axis, T::of(-1.0)),
+        Half::Lower => (2 * axis, 2 * axis + 1, T::of(1.0)),
+        Half::Upper => (2 * axis + 1, 2 * axis, T::of(-1.0)),
     };
     // Each half is (sum ± difference) ÷ 2.
     let gate = |open: u8, face: usize| if open >> face & 1 == 1 { T::of(0.125) } else { T::of(0.0) };

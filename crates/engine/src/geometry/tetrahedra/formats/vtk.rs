@@ -99,14 +99,14 @@ impl Cells {
 
 /// How numbers are stored in binary files.
 #[derive(Clone, Copy, PartialEq)]
-enum Scalar {
+enum VtkScalar {
     Float,
     Double,
     Int,
     Long,
 }
 
-impl Scalar {
+impl VtkScalar {
     fn from_name(name: &[u8]) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_slice() {
             b"float" => Self::Float,
@@ -163,7 +163,7 @@ impl Reader<'_> {
         if self.words.rest.trim_ascii_start().starts_with(b"OFFSETS") {
             return self.offsets_and_corners(count, size);
         }
-        let numbers = self.integers(size, Scalar::Int, "corners")?;
+        let numbers = self.integers(size, VtkScalar::Int, "corners")?;
         let mut cells = Cells::default();
         let mut rest = numbers.as_slice();
         while let Some((&length, behind)) = rest.split_first() {
@@ -207,7 +207,7 @@ impl Reader<'_> {
     fn types(&mut self) -> Result<Vec<i64>, TetError> {
         let count = self.words.count("cell types", 2)?;
         self.words.rest_of_line();
-        self.integers(count, Scalar::Int, "cell types")
+        self.integers(count, VtkScalar::Int, "cell types")
     }
 
     /// Arrays with a name, number of components, number of tuples and type each, as ParaView puts the time there.
@@ -224,15 +224,15 @@ impl Reader<'_> {
     }
 
     /// The type at the end of a keyword's line; the data begins behind it.
-    fn scalar(&mut self) -> Result<Scalar, TetError> {
+    fn scalar(&mut self) -> Result<VtkScalar, TetError> {
         let name = self.words.next().unwrap_or_default();
-        let scalar = Scalar::from_name(name);
+        let scalar = VtkScalar::from_name(name);
         let scalar = scalar.ok_or_else(|| self.words.wrong(format!("type {} is not supported", excerpt(name))))?;
         self.words.rest_of_line();
         Ok(scalar)
     }
 
-    fn integers(&mut self, count: usize, scalar: Scalar, what: &'static str) -> Result<Vec<i64>, TetError> {
+    fn integers(&mut self, count: usize, scalar: VtkScalar, what: &'static str) -> Result<Vec<i64>, TetError> {
         let numbers = self.numbers(count, 1, scalar, what, "a whole number")?;
         // f64 is exact up to 2⁵³; larger ones and fractions are out of range everywhere.
         Ok(numbers.into_iter().map(|v| if v.fract() == 0.0 { v as i64 } else { i64::MIN }).collect())
@@ -243,7 +243,7 @@ impl Reader<'_> {
         &mut self,
         count: usize,
         each: usize,
-        scalar: Scalar,
+        scalar: VtkScalar,
         what: &'static str,
         one: &str,
     ) -> Result<Vec<f64>, TetError> {
@@ -263,13 +263,13 @@ impl Reader<'_> {
 }
 
 /// Value of big-endian bytes.
-fn value(scalar: Scalar, bytes: &[u8]) -> f64 {
+fn value(scalar: VtkScalar, bytes: &[u8]) -> f64 {
     let bits = bytes.iter().fold(0u64, |bits, &byte| bits << 8 | u64::from(byte));
     match scalar {
-        Scalar::Float => f64::from(f32::from_bits(bits as u32)),
-        Scalar::Double => f64::from_bits(bits),
-        Scalar::Int => f64::from(bits as u32 as i32),
-        Scalar::Long => bits as i64 as f64,
+        VtkScalar::Float => f64::from(f32::from_bits(bits as u32)),
+        VtkScalar::Double => f64::from_bits(bits),
+        VtkScalar::Int => f64::from(bits as u32 as i32),
+        VtkScalar::Long => bits as i64 as f64,
     }
 }
 
