@@ -38,6 +38,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         short(scene.frames() as f64 / time.fps)
     ));
     say(&format!("  solver     {:?}, tolerance {:.1e}", pressure.solver, pressure.params.tolerance));
+    say(&format!("  coupling   {}", params.coupling.scheme.name()));
     say(&format!("  obstacles  {} ({moving} moving)", params.obstacles.len()));
     say(&format!("  bodies     {}", bodies(&params.bodies)));
     say(&format!("  joints     {}", params.joints.len()));

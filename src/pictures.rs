@@ -51,10 +51,8 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
         let message = format!("no saved volumes to draw in {}", directory.frames().display());
         return Err(Failure::new(Exit::Io, message));
     }
-    let params = &scene.params;
-    let names = params.obstacles.iter().map(|o| &o.name).chain(params.bodies.iter().map(|b| &b.name));
-    let names = names.chain(params.elastic.iter().map(|e| &e.name));
-    let bodies: Vec<String> = names.filter(|_| scene.file.output.meshes).cloned().collect();
+    let names = scene.params.solid_names().filter(|_| scene.file.output.meshes);
+    let bodies: Vec<String> = names.map(str::to_owned).collect();
     for index in &frames {
         let frame = frame::read(&directory.frames(), *index, directory.scene_hash(), &bodies)?;
         draw(&to, &frame, &scene.render)?;

@@ -225,9 +225,7 @@ impl Run<'_> {
 
 /// What the names of a scene's files are made from.
 fn contents(scene: &Scene) -> Contents {
-    let params = &scene.params;
-    let solids = params.obstacles.iter().map(|o| &o.name).chain(params.bodies.iter().map(|b| &b.name));
-    let solids = solids.chain(params.elastic.iter().map(|e| &e.name)).cloned().collect();
+    let solids = scene.params.solid_names().map(str::to_owned).collect();
     let file_name = |mesh: &MeshAsset| mesh.path.rsplit('/').next().unwrap_or_default().to_owned();
     Contents { solids, meshes: scene.meshes.iter().map(file_name).collect() }
 }

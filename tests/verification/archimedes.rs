@@ -5,7 +5,7 @@ use super::support::elastic::{elastic, material};
 use super::support::{fixed_step, random, still_air, still_water};
 use bathtub_engine::geometry::{Pose, Shape, TetMesh, TriMesh};
 use bathtub_engine::report::BodyReport;
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 use std::sync::Arc;
@@ -175,5 +175,21 @@ fn wide_boxes_leave_the_floor_too() {
         let rises: Vec<f64> = (0..40).map(|_| world.step().unwrap().bodies[0].position.y - position.y).collect();
         println!("{width} m wide, {gap} m above the floor: {:.3} m after 40 steps", rises[39]);
         assert!(rises[39] > 0.08 && rises.iter().all(|rise| *rise > -0.01), "{width} {gap}: {rises:?}");
+    }
+}
+
+/// With faces that move with it, a box that a joint holds to the floor is lifted by most of what it displaces: what its lower face has is not met.
+#[test]
+fn a_held_box_on_the_floor_is_lifted() {
+    for kind in [JointKind::Fixed, JointKind::Slider { axis: DVec3::X }] {
+        let mut params = still_water([10; 3], 0.1, 0.6);
+        params.time = fixed_step(1.0 / 30.0);
+        let position = DVec3::new(0.47, 0.1001, 0.52);
+        let size = DVec3::new(0.3, 0.2, 0.3);
+        let held = body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, 0.3);
+        params.bodies = vec![RigidBody { interface: Interface::Faces, ..held }];
+        params.joints = vec![Joint { kind, body: 0, other: None, anchor: position }];
+        let lifted = first(params).impulse.y * 30.0 / (RHO * G * size.element_product());
+        assert!((0.6..1.01).contains(&lifted), "{kind:?}: {lifted} of what it displaces");
     }
 }

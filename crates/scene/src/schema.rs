@@ -106,7 +106,8 @@ impl Checker<'_> {
             _ => match branches.iter().find(|b| accepts(b, &node.value)) {
                 Some(branch) => self.node(node, branch, path),
                 None => {
-                    let wanted: Vec<String> = branches.iter().map(|b| wanted_type(b)).collect();
+                    let mut wanted: Vec<String> = branches.iter().map(|b| wanted_type(b)).collect();
+                    wanted.dedup();
                     self.refuse(node.place, path, expected(&wanted.join(" or "), node))
                 }
             },

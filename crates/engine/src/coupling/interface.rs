@@ -236,3 +236,45 @@ fn turning_axes(pushes: impl Iterator<Item = (DVec3, DVec3)>, dx: f64) -> DMat3 
     let kept = DVec3::select(is_felt, DVec3::ONE, DVec3::ZERO);
     if is_felt.all() { DMat3::IDENTITY } else { frame * DMat3::from_diagonal(kept) * frame.transpose() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fluid::boundary::Wall;
+    use crate::geometry::{RigidVelocity, Shape, SurfaceId};
+    use crate::solid::{Place, RigidBody, Skin};
+
+    /// Six modes that are shifts and turns push as a rigid body does: the weights of a polygon's middle times N are (x − c) × A.
+    #[test]
+    fn rigid_motions_as_modes_push_alike() {
+        let grid = Grid::new([12; 3], 0.1, DVec3::ZERO);
+        let body =
+            RigidBody::new("box", Shape::Box { size: DVec3::new(0.33, 0.41, 0.27) }, 500.0).at([0.57, 0.63, 0.61]);
+        let velocity = RigidVelocity { centre: body.pose.position, ..RigidVelocity::REST };
+        let place = Place { pose: body.pose, velocity, is_there: true };
+        let immersed = Immersed::new(&[body.outline()], |_| Skin::Posed(place), &grid, 0.01, false);
+        let boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
+        assert!(boundary.given.iter().all(|face| face.body.is_none()), "no face is all but closed");
+        let still = FaceField::new(&grid, 0.0);
+        let medium = Medium { gain: DVec3::new(0.1, -0.3, 0.2), ..Medium::weightless(1000.0) };
+        let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+        let centre = body.pose.position;
+        let of_vertex = |x: &DVec3| {
+            let arm = place.pose.apply(*x) - centre;
+            let axes = [DVec3::X, DVec3::Y, DVec3::Z];
+            [axes, axes.map(|axis| axis.cross(arm))].concat()
+        };
+        let directions = immersed.body(SurfaceId(0)).vertices().iter().flat_map(of_vertex).collect();
+        let rows = |follow: Follow| {
+            let attached = Attached { surface: SurfaceId(0), first: 0, follow, joined: Vec::new() };
+            SurfaceRows::new(&scene, &attached)
+        };
+        let (rigid, modes) = (rows(Follow::Rigid { centre }), rows(Follow::Modes { columns: 6, directions }));
+        assert_eq!((&rigid.push.cells, &rigid.push.starts), (&modes.push.cells, &modes.push.starts));
+        for ((n, a), (m, b)) in rigid.push.entries.iter().zip(&modes.push.entries) {
+            assert!(n == m && (*a - *b).length() < 1e-12, "{a} and {b}");
+        }
+        let apart = rigid.lift.iter().zip(&modes.lift).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart < 1e-9, "{:?} and {:?}", rigid.lift, modes.lift);
+    }
+}

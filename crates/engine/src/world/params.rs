@@ -91,6 +91,13 @@ impl WorldParams {
         self
     }
 
+    /// Names of all solids, in the order of their surfaces.
+    pub fn solid_names(&self) -> impl Iterator<Item = &str> {
+        let obstacles = self.obstacles.iter().map(|obstacle| &obstacle.name);
+        let bodies = self.bodies.iter().map(|body| &body.name);
+        obstacles.chain(bodies).chain(self.elastic.iter().map(|body| &body.name)).map(String::as_str)
+    }
+
     /// The free bodies at the start, and what moves them.
     pub fn rigids(&self) -> Result<(Rigids, RigidState), RigidError> {
         let grid = &self.grid;
@@ -171,6 +178,7 @@ pub struct TimeParams {
 impl TimeParams {
     /// Frames per second, steps of at most a frame and two cells.
     pub fn new(fps: f64) -> Self {
-        Self { fps, cfl: 2.0, max_dt: 1.0 / fps, min_dt: 1e-4 / fps }
+        let frame = 1.0 / fps;
+        Self { fps, cfl: 2.0, max_dt: frame, min_dt: 1e-4 * frame }
     }
 }

@@ -259,7 +259,7 @@ mod tests {
         };
         let sections_at = good.len() - HASH - 3 * 4000;
         assert!(matches!(flip(3), CheckpointError::Magic));
-        assert!(matches!(flip(8), CheckpointError::Version { found: 70, expected: 7 }));
+        assert!(matches!(flip(8), CheckpointError::Version { found: 71, expected: 7 }));
         assert!(matches!(flip(12), CheckpointError::Header));
         assert!(matches!(flip(16), CheckpointError::Length { .. }));
         assert!(matches!(flip(PREAMBLE + 3), CheckpointError::Header));

@@ -636,6 +636,12 @@ impl Body {
         Point { at, corners: std::array::from_fn(|c| (vertices[c], places[c], weights[c])) }
     }
 
+    /// Vertices in its own frame, m.
+    #[cfg(test)]
+    pub(super) fn vertices(&self) -> &[DVec3] {
+        &self.surface.vertices
+    }
+
     /// Whether it is on its way through a side of the domain that is not closed.
     pub(super) fn crosses_open_side(&self, grid: &Grid, walls: [[Wall; 2]; 3]) -> bool {
         let (low, high) = (self.pose.position - grid.origin, grid.upper() - self.pose.position);
