@@ -4,7 +4,8 @@
 use bathtub_bench::worlds::{still_air, still_water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::geometry::{Pose, RigidVelocity, Shape, SurfaceId};
-use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::solid::{Attached, Family, Follow, Form, Freedoms, Outline, Place, Pushed, Response, Skin};
 use bathtub_engine::world::{TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};

@@ -10,7 +10,8 @@ use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::fluid::projection::Projection;
 use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody, RigidState, Rigids};
 use bathtub_engine::solve::{PressureSolver, SolidTerms, SolveInfo, SolveParams, Supports};
 use glam::{DQuat, DVec3};
 

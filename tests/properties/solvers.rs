@@ -2,7 +2,7 @@
 
 use bathtub_bench::experiments::box_lift::{RATIOS, System, box_lift, several_boxes};
 use bathtub_engine::grid::{Axis, unravel};
-use bathtub_engine::solid::rigid::Interface;
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solve::{Cholesky, LowRank, PressureSolve, PressureSolver, SolveParams};
 
 const SOLVERS: [PressureSolver; 8] = [

@@ -14,15 +14,7 @@ pub fn material(youngs_modulus: f64, poisson_ratio: f64, density: f64) -> Materi
 
 /// A body at rest in the shape of a mesh.
 pub fn elastic(name: &str, rest: TetMesh, material: Material) -> Elastic {
-    Elastic {
-        name: name.into(),
-        rest,
-        material,
-        stretch: DVec3::ONE,
-        velocity: DVec3::ZERO,
-        angular_velocity: DVec3::ZERO,
-        holds: Vec::new(),
-    }
+    Elastic::new(name, rest, material)
 }
 
 /// A ball of tetrahedra with edges of about `size` (m).

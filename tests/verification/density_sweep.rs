@@ -4,7 +4,8 @@ use crate::support::still_air;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::Axis;
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::world::{TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};
 

@@ -14,6 +14,7 @@ use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::{Pose, Shape, SignedDistance, SurfaceId, TriMesh};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::ElasticBody;
+use bathtub_engine::solid::Interface;
 use glam::DVec3;
 use std::sync::Arc;
 
@@ -45,7 +46,7 @@ fn still_water_lifts_a_squashed_ball_by_what_it_displaces() {
         let n = 2 * r + 6;
         let grid = Grid::new([n; 3], 1.0, DVec3::ZERO);
         let body = squashed(r as f64, n);
-        let immersed = Immersed::new(&[body.outline("soft")], |_| body.skin(), &grid, 1.0, false);
+        let immersed = Immersed::new(&[body.outline("soft", Interface::CutCells)], |_| body.skin(), &grid, 1.0, false);
         let boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
         let taken = |open: &FaceField| open.axes[Axis::Y.index()].iter().map(|open| 1.0 - open).sum::<f64>();
         // Faces that the ball all but closes move with it.

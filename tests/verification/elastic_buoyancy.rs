@@ -3,7 +3,8 @@
 use crate::support::elastic::{ball, elastic, material};
 use crate::support::{fixed_step, still_air};
 use bathtub_engine::geometry::{Pose, Shape, TetMesh};
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 use std::sync::Arc;

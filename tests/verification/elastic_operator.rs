@@ -12,7 +12,8 @@ use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::ElasticBody;
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::solve::{
     Bodies, Cholesky, Coupled, Laplacian, Operator, PressureSolve, PressureSolver, Push, SolidTerms, SolveParams,
     Supports, Yielding,
@@ -54,7 +55,8 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
     let mut body = params.elastic[0].body([false; 3]).unwrap();
     body.predict(DT, DVec3::ZERO, &[]).unwrap();
     let grid = params.grid;
-    let outlines: Vec<_> = params.bodies.iter().map(|body| body.outline()).chain([body.outline("soft")]).collect();
+    let outlines: Vec<_> =
+        params.bodies.iter().map(|body| body.outline()).chain([body.outline("soft", Interface::CutCells)]).collect();
     let soft = SurfaceId(rigids.len() as u32);
     let skin = |id: SurfaceId| if id == soft { body.skin() } else { rigids.skin(&state, id.0 as usize) };
     let immersed = Immersed::new(&outlines, skin, &grid, DT, false);

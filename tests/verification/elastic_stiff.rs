@@ -4,7 +4,8 @@ use crate::support::elastic::{body_of, elastic, material};
 use crate::support::{fixed_step, still_air, still_water};
 use bathtub_engine::geometry::{Pose, Shape, TetMesh};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 

@@ -4,7 +4,7 @@ use crate::density_sweep;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::solid::rigid::Interface;
+use bathtub_engine::solid::Interface;
 use bathtub_engine::world::{TimeParams, World, WorldParams};
 use glam::DVec3;
 

@@ -2,7 +2,8 @@
 
 use crate::support::still_water;
 use bathtub_engine::geometry::{Pose, Shape};
-use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::world::{TimeParams, World};
 use glam::{DQuat, DVec3};
 

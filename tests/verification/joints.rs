@@ -3,7 +3,8 @@
 
 use super::support::{fixed_step, still_air, still_water};
 use bathtub_engine::geometry::{Pose, Shape};
-use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 

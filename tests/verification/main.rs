@@ -14,6 +14,7 @@ mod elastic_bottom;
 mod elastic_buoyancy;
 mod elastic_contact;
 mod elastic_energy;
+mod elastic_faces;
 mod elastic_hollow;
 mod elastic_hydrostatics;
 mod elastic_leaving;

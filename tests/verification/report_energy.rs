@@ -9,7 +9,8 @@ use crate::support::{fixed_step, particles, still_air, still_water};
 use bathtub_engine::fluid::water::{Liquid, Region, Transfer};
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 

@@ -2,7 +2,8 @@
 
 use bathtub_bench::worlds::still_air;
 use bathtub_engine::geometry::{Pose, Shape};
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::world::{TimeParams, World};
 use glam::{DQuat, DVec3};
 

@@ -4,7 +4,7 @@ use crate::error::BenchError;
 use crate::experiments::box_lift::{RATIOS, Solved, System, box_lift, several_boxes};
 use crate::machine;
 use crate::timing::median;
-use bathtub_engine::solid::rigid::Interface;
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solve::{PressureSolve, PressureSolver, SolveError, SolveParams};
 use serde::Serialize;
 

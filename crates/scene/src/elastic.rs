@@ -138,6 +138,7 @@ pub fn bodies(
                 stretch: DVec3::from(entry.stretch),
                 velocity,
                 angular_velocity,
+                interface: entry.interface.into(),
                 holds: Vec::new(),
             };
             let start = body.start();

@@ -3,12 +3,12 @@
 use crate::bodies::{Meshes, copies, rotation, shape, spin, take_name, too_thin};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError, short};
-use crate::file::{BodyEntry, InterfaceName, JointEntry, JointTypeName, SceneFile};
+use crate::file::{BodyEntry, JointEntry, JointTypeName, SceneFile};
 use crate::placement::{bounds, check_meets_domain, point, span, velocity};
 use crate::schema::suggest;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::{Axis, Grid};
-use bathtub_engine::solid::rigid::{Interface, Joint, JointKind, Mass, RigidBody, RigidError};
+use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody, RigidError};
 use bathtub_engine::world::WorldParams;
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -33,10 +33,7 @@ pub fn bodies(
     for (i, entry) in file.body.iter().enumerate() {
         let key = format!("body.{i}");
         let mass = mass(document, &key, entry)?;
-        let interface = match entry.interface {
-            InterfaceName::CutCells => Interface::CutCells,
-            InterfaceName::Faces => Interface::Faces,
-        };
+        let interface = entry.interface.into();
         let velocity = velocity(document, &format!("{key}.velocity"), entry.velocity, grid)?;
         let spin = spin(document, &key, entry.spin)?;
         check_spin(document, &key, spin, grid)?;

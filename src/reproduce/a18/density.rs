@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::reproduce::plot::{PlotAxis, Scale, Series};
 use crate::reproduce::{Claim, Experiment, Plot, Report, Row, Size, Values};
 use bathtub_bench::experiments::box_lift::{System, box_lift, several_boxes};
-use bathtub_engine::solid::rigid::Interface;
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solve::PressureSolver;
 
 /// The experiment.

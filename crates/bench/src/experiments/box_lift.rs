@@ -12,7 +12,8 @@ use bathtub_engine::coupling::rigid::RigidSide;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
-use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::solve::{
     Bodies, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams, Supports,
 };

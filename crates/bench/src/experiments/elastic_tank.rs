@@ -12,6 +12,7 @@ use bathtub_engine::geometry::{Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
 use bathtub_engine::solid::Freedoms;
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::elastic::{ElasticBody, ElasticError, Material};
 use bathtub_engine::solve::SolidTerms;
 use glam::DVec3;
@@ -69,7 +70,7 @@ impl ElasticTank {
     /// The ball in the coupled system, and the system without what it adds to the operator.
     pub fn coupled(&self, freedoms: Freedoms) -> (monolithic::System, System) {
         let (grid, body) = (&self.grid, &self.body);
-        let immersed = Immersed::new(&[body.outline("ball")], |_| body.skin(), grid, DT, false);
+        let immersed = Immersed::new(&[body.outline("ball", Interface::CutCells)], |_| body.skin(), grid, DT, false);
         let boundary = immersed.boundary(grid, [[Wall::Closed; 2]; 3]);
         let (medium, still) = (Medium::weightless(RHO), FaceField::new(grid, 0.0));
         let scene = Scene { grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };

@@ -15,8 +15,8 @@ use bathtub_engine::fluid::water::{Liquid, Region};
 use bathtub_engine::geometry::{Pose, Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
-use bathtub_engine::solid::Motion;
-use bathtub_engine::solid::elastic::{Elastic, ElasticBody, Hold, Material};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::elastic::{Elastic, ElasticBody, Material};
 use bathtub_engine::solve::{Bodies, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams};
 use bathtub_engine::world::{TimeParams, World, WorldParams};
 use glam::{DQuat, DVec3};
@@ -42,21 +42,14 @@ pub fn dam_break(n: usize, across: usize) -> WorldParams {
     let holds = (0..rest.vertices.len()).filter(|&v| rest.vertices[v].y >= top).collect();
     let mut params = still_air(dims, 1.0 / n as f64);
     params.fluid = FluidParams::Water(water(vec![liquid], dims));
-    params.elastic = vec![Elastic {
-        name: "beam".into(),
-        rest,
-        material: Material {
-            youngs_modulus: 8e4,
-            poisson_ratio: 0.3,
-            density: 1000.0,
-            mass_damping: 0.0,
-            stiffness_damping: 0.002,
-        },
-        stretch: DVec3::ONE,
-        velocity: DVec3::ZERO,
-        angular_velocity: DVec3::ZERO,
-        holds: vec![Hold { vertices: holds, motion: Motion::Static(at(MIDDLE)) }],
-    }];
+    let material = Material {
+        youngs_modulus: 8e4,
+        poisson_ratio: 0.3,
+        density: 1000.0,
+        mass_damping: 0.0,
+        stiffness_damping: 0.002,
+    };
+    params.elastic = vec![Elastic::new("beam", rest, material).hold(holds)];
     // Between the systems that are looked at, the usual tolerance does.
     params.pressure.params = SolveParams::default();
     params.time = TimeParams { fps: 30.0, cfl: 2.0, max_dt: f64::INFINITY, min_dt: 1e-9 };
@@ -125,7 +118,7 @@ impl System {
         let started = Instant::now();
         let freedoms = elastic::freedoms(&body, SURFACE, dt);
         own += started.elapsed().as_secs_f64();
-        let immersed = Immersed::new(&[body.outline("beam")], |_| body.skin(), &grid, dt, false);
+        let immersed = Immersed::new(&[body.outline("beam", Interface::CutCells)], |_| body.skin(), &grid, dt, false);
         let scene = Scene {
             grid: &grid,
             medium: Medium::weightless(rho),

@@ -77,7 +77,7 @@ pub fn freedoms(body: &ElasticBody, surface: SurfaceId, dt: f64) -> Freedoms {
 }
 
 fn attached(body: &ElasticBody, surface: SurfaceId) -> Attached {
-    Attached { surface, first: 0, follow: Follow::Own { free: body.free().to_vec() }, joined: Vec::new() }
+    Attached { surface, first: 0, follow: Follow::Own { vertices: body.positions().len() }, joined: Vec::new() }
 }
 
 impl Answers for ElasticSide<'_> {

@@ -136,12 +136,6 @@ impl<'a> MetSurface<'a> {
         if let Some((Film { area, shares, .. }, _)) = &self.rest {
             unmet.extend(shares.iter().map(|(cell, share)| (*cell, -*share * *area)));
         }
-        for SurfacePiece { cell, area, point, .. } in &self.met {
-            let held = self.follow.held(point);
-            if held != DVec3::ZERO {
-                unmet.push((*cell, held * *area));
-            }
-        }
         unmet
     }
 

@@ -114,8 +114,9 @@ impl SurfaceRows {
                 let wet = surface.wet_share(medium);
                 lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
             }
-            (_, Follow::Rigid { centre }) => surface.lift(grid, medium, (solid.displaced, *centre), &mut lift),
-            _ => surface.lift(grid, medium, (0.0, DVec3::ZERO), &mut lift),
+            (Some(_), _) => lift_at_faces(scene, attached, surface.wet_share(medium), &mut lift),
+            (None, Follow::Rigid { centre }) => surface.lift(grid, medium, (solid.displaced, *centre), &mut lift),
+            (None, _) => surface.lift(grid, medium, (0.0, DVec3::ZERO), &mut lift),
         }
         if let Follow::Rigid { centre } = follow
             && faces.is_empty()
@@ -213,6 +214,31 @@ fn lift_of_voxels(
     for at in voxels.inside.iter().map(|&cell| grid.cell_centre(grid.cell_at(cell)) - centre) {
         add(lift, 0, weight);
         add(lift, 1, at.cross(weight));
+    }
+}
+
+/// The same for a body that deforms, vertex by vertex: hydrostatic pressure acts on its triangles, and not on the sides of its voxels. The
+/// pressure of the cell beside a face, less the weight of the fluid between, is that on the face.
+fn lift_at_faces(scene: &Scene, attached: &Attached, wet: f64, lift: &mut [f64]) {
+    let Scene { grid, medium, boundary, immersed, .. } = *scene;
+    let (follow, solid) = (&attached.follow, immersed.body(attached.surface));
+    let centre = solid.centre();
+    let pressure = |at: DVec3| wet * medium.rho * medium.gain.dot(at - centre);
+    let mut give = |point: &Point, push: DVec3| follow.gather(point, push, |n, part| add(lift, n, part));
+    for triangle in solid.triangles() {
+        let [a, b, c] = triangle.map(|(_, at)| at);
+        let (area, all) = (0.5 * (b - a).cross(c - a), pressure(a) + pressure(b) + pressure(c));
+        for (own, (_, at)) in triangle.iter().enumerate() {
+            let corner = |c: usize| (triangle[c].0, triangle[c].1, if c == own { 1.0 } else { 0.0 });
+            give(&Point { at: *at, corners: std::array::from_fn(corner) }, -(all + pressure(*at)) / 12.0 * area);
+        }
+    }
+    for face in boundary.constrained.iter().filter(|face| face.body == attached.surface) {
+        let at = grid.face_at(face.axis, face.index);
+        let Some(point) = point_near(scene, attached, at) else { continue };
+        let outwards = f64::from(face.is_wet[1]) - f64::from(face.is_wet[0]);
+        let open = boundary.open.axes[face.axis.index()][face.index] * grid.dx * grid.dx;
+        give(&point, outwards * open * pressure(at) * face.axis.unit());
     }
 }
 

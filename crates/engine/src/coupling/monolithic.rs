@@ -361,7 +361,12 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
         let Unit { push, faces, .. } = unit;
         let (matrix, scale) = match &unit.response {
             Response::Sparse(step) => {
-                terms.yielding.push(sparse::yielding(push.clone(), step, unit.start.clone(), (rho, grid.dx)));
+                terms.yielding.push(sparse::yielding(
+                    push.masked(&step.free),
+                    step,
+                    unit.start.clone(),
+                    (rho, grid.dx),
+                ));
                 continue;
             }
             Response::Dense { matrix, scale } => (matrix, scale),
@@ -431,7 +436,7 @@ impl Unit {
                 let weighed = dense::weigh_down(&matrix, &scale, &faces, mass);
                 (matrix, Response::Dense { matrix: weighed, scale })
             }
-            sparse => (Vec::new(), sparse),
+            Response::Sparse(step) => (Vec::new(), Response::Sparse(sparse::weigh_down(&step, &faces, mass))),
         };
         let mut start = known.clone();
         if start.iter().any(|j| *j != 0.0) {
@@ -465,14 +470,17 @@ impl Unit {
         self.push.gather(&p.data, &mut impulse);
         impulse.iter_mut().zip(&self.known).for_each(|(j, known)| *j = known - mass * *j);
         let lift = self.lift.clone();
-        let Response::Dense { .. } = &self.response else { return Pushed { impulse, lift, change: Vec::new() } };
+        let is_sparse = matches!(self.response, Response::Sparse(_));
+        if is_sparse && self.faces.is_empty() {
+            return Pushed { impulse, lift, change: Vec::new() };
+        }
         let mut change = impulse.clone();
         self.response.respond(&mut change);
         // Of what was given, the fluid on the faces takes its part.
         for row in &self.faces {
             row.spread(-mass * row.face.mass * row.along(&change), &mut impulse);
         }
-        Pushed { impulse, lift, change }
+        Pushed { impulse, lift, change: if is_sparse { Vec::new() } else { change } }
     }
 }
 
@@ -491,7 +499,8 @@ mod tests {
     use super::*;
     use crate::fluid::boundary::Wall;
     use crate::geometry::{Bounds, Pose, Shape};
-    use crate::solid::rigid::{Interface, Mass, RigidBody, Rigids, Room};
+    use crate::solid::Interface;
+    use crate::solid::rigid::{Mass, RigidBody, Rigids, Room};
     use crate::solve::{PressureSolver, Supports};
     use glam::DQuat;
 

@@ -4,9 +4,10 @@
 //! system of \[ZB17, eq. 19\] with v eliminated. A⁻¹ is a factor, and applied once an iteration; what is found here is what the
 //! preconditioner takes the body for.
 
+use super::interface::FaceRow;
 use super::vertices;
-use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Yielding};
-use glam::DVec3;
+use crate::solve::{Block, ElasticStep, LowRank, Patches, Push, Support, Yielding};
+use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -61,6 +62,40 @@ pub(super) fn yielding(push: Push, step: &Arc<ElasticStep>, velocity: Vec<f64>, 
     let has_modes = !is_patched && hold > SOFT;
     let modes = if has_modes { pushed_by(&push, unit, modes(step, rho)) } else { LowRank::default() };
     Yielding { push, velocity, step: step.clone(), rho, dx, modes, ties, patches, coarse_ties }
+}
+
+/// The step of a body that takes fluid along on its faces: A + JᵀβJ, with `unit` = ρ dx³. J is of the corners of triangles, so that A has room for it.
+pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) -> Arc<ElasticStep> {
+    if faces.is_empty() {
+        return step.clone();
+    }
+    let (mut system, mut damped) = (step.system.clone(), step.damped.clone());
+    for FaceRow { face, row, .. } in faces {
+        let row: Vec<(usize, DVec3)> =
+            row.iter().map(|(n, part)| (*n as usize, *part * step.free[*n as usize])).collect();
+        let whole: DVec3 = row.iter().map(|(_, part)| *part).sum();
+        for (n, along) in &row {
+            damped[*n] += unit * face.mass * along.dot(whole) / 3.0;
+            for (m, by) in &row {
+                let place = system.position(*n, *m).expect("corners of a triangle belong to one element");
+                let part = unit * face.mass * *along;
+                system.blocks[place] += DMat3::from_cols(part * by.x, part * by.y, part * by.z);
+            }
+        }
+    }
+    let factor = step.factor.of_another(&system).expect("more mass keeps A positive definite");
+    let answer = |support: &Support| {
+        let mut answer = vec![0.0; factor.size()];
+        for (first, part) in &support.row {
+            answer[*first..][..3].copy_from_slice(&(*part * step.free[first / 3]).to_array());
+        }
+        factor.solve_in_place(&mut answer);
+        answer
+    };
+    let supports = step.supports.answered(answer);
+    let ElasticStep { dt, masses, positions, free, density, .. } = &**step;
+    let (masses, positions, free) = (masses.clone(), positions.clone(), free.clone());
+    Arc::new(ElasticStep { dt: *dt, system, factor, masses, damped, positions, free, density: *density, supports })
 }
 
 /// What a pressure finds in each row of B, if vertices give way to a uniform one by `answers`.

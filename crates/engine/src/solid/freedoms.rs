@@ -42,10 +42,10 @@ pub struct Attached {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Follow {
-    /// Every vertex has three of its own. Along an axis where `free` is zero, nothing pushes it.
+    /// Every vertex has three of its own.
     Own {
-        /// One or zero along each axis, for every vertex.
-        free: Vec<DVec3>,
+        /// How many there are.
+        vertices: usize,
     },
     /// Three are the velocity of `centre`, three the spin about it.
     Rigid {
@@ -100,7 +100,7 @@ impl Attached {
     /// How many freedoms it follows.
     pub fn freedoms(&self) -> usize {
         match &self.follow {
-            Follow::Own { free } => 3 * free.len(),
+            Follow::Own { vertices } => 3 * vertices,
             Follow::Rigid { .. } => 6,
             Follow::Modes { columns, .. } => columns.next_multiple_of(3),
         }
@@ -113,22 +113,12 @@ impl Follow {
         !matches!(self, Self::Rigid { .. })
     }
 
-    /// The part of a push at a point, along each axis, that no freedom takes: something else holds the vertices there.
-    pub fn held(&self, point: &Point) -> DVec3 {
-        match self {
-            Self::Own { free } => {
-                point.corners.iter().map(|&(vertex, _, weight)| weight * (DVec3::ONE - free[vertex as usize])).sum()
-            }
-            Self::Rigid { .. } | Self::Modes { .. } => DVec3::ZERO,
-        }
-    }
-
     /// Nᵀ: a push at a point is `add(n, part)` to the n-th three freedoms.
     pub fn gather(&self, point: &Point, push: DVec3, mut add: impl FnMut(usize, DVec3)) {
         match self {
-            Self::Own { free } => {
+            Self::Own { .. } => {
                 for &(vertex, _, weight) in &point.corners {
-                    add(vertex as usize, weight * (push * free[vertex as usize]));
+                    add(vertex as usize, weight * push);
                 }
             }
             Self::Rigid { centre } => {
@@ -150,9 +140,9 @@ impl Follow {
         let mut corners = point.corners.map(|(vertex, ..)| (vertex, 0.0));
         corners.iter_mut().zip(slopes).for_each(|(corner, slope)| corner.1 = slope);
         match self {
-            Self::Own { free } => {
+            Self::Own { .. } => {
                 for (vertex, slope) in corners {
-                    add(vertex as usize, slope * (push * free[vertex as usize]));
+                    add(vertex as usize, slope * push);
                 }
             }
             _ => self.gather_modes(corners, push, add),
@@ -181,10 +171,7 @@ impl Response {
                 let changes: Vec<f64> = matrix.chunks_exact(impulses.len()).map(row).collect();
                 impulses.copy_from_slice(&changes);
             }
-            Self::Sparse(step) => {
-                step.factor.solve_in_place(impulses);
-                step.supports.hold_back(impulses);
-            }
+            Self::Sparse(step) => step.respond(impulses),
         }
     }
 }

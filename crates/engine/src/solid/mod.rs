@@ -14,4 +14,4 @@ pub use freedoms::{Attached, Follow, Freedoms, Point, Pushed, Response};
 pub use obstacle::{Keyframe, Motion, Obstacle};
 pub use rigid::{Joint, RigidBody, RigidState, Rigids};
 pub use state::SolidState;
-pub use surface::{Form, Outline, Place, Skin};
+pub use surface::{Form, Interface, Outline, Place, Skin};

@@ -1,7 +1,6 @@
 //! Surfaces of solids as the fluid meets them: what they look like at the start, and where they are.
 
 use super::Motion;
-use super::rigid::Interface;
 use crate::geometry::{Pose, RigidVelocity, Shape, TriMesh};
 use glam::DVec3;
 
@@ -38,7 +37,20 @@ pub enum Form<'a> {
     Deforming {
         /// Closed; there may be vertices that no triangle uses.
         surface: &'a TriMesh,
+        /// How it meets the fluid.
+        interface: Interface,
     },
+}
+
+/// How a body meets the fluid (design §2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interface {
+    /// Its surface cuts the cells: second order, free slip.
+    #[default]
+    CutCells,
+    /// The faces between cell centres that it separates move with it, and so does the fluid on them: first order, as in
+    /// \[A18\].
+    Faces,
 }
 
 /// A surface that answers, now.

@@ -133,38 +133,23 @@ impl SparseCholesky {
         let ordering = SymmetricOrdering::Custom(PermRef::new_checked(&order, &places, n));
         let symbolic = factorize_symbolic_cholesky(pattern, Side::Lower, ordering, Default::default())
             .expect("indices and memory suffice for the pattern of a mesh");
-        let factor_memory = MemBuffer::new(symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Spec::default()));
         let solve_memory = Mutex::new(MemBuffer::new(symbolic.solve_in_place_scratch::<f64>(1, Par::Seq)));
         let (values, factor) = (vec![0.0; rows.len()], vec![0.0; symbolic.len_val()]);
         let pattern = Arc::new(Pattern { starts, rows, symbolic, solve_memory });
+        let factor_memory = pattern.factor_memory();
         Self { values, factor: SparseFactor { pattern, values: Arc::new(factor) }, factor_memory }
     }
 
     /// Factorise `matrix`, which has the pattern given to [`SparseCholesky::new`].
     pub fn factorise(&mut self, matrix: &SparseSymmetric) -> Result<(), NotPositiveDefinite> {
-        let n = 3 * matrix.rows();
-        let columns = (0..n).flat_map(|column| lower(matrix, column));
-        self.values.iter_mut().zip(columns).for_each(|(value, (_, entry))| *value = entry);
-        let Pattern { starts, rows, symbolic, .. } = &*self.factor.pattern;
-        let pattern = SymbolicSparseColMatRef::new_checked(n, n, starts, None, rows);
+        let pattern = &*self.factor.pattern;
         // Whoever holds the last factor keeps it.
         let factor = &mut self.factor.values;
         if Arc::get_mut(factor).is_none() {
-            *factor = Arc::new(vec![0.0; symbolic.len_val()]);
+            *factor = Arc::new(vec![0.0; pattern.symbolic.len_val()]);
         }
-        let result = symbolic.factorize_numeric_llt(
-            Arc::get_mut(factor).expect("held by nobody else"),
-            SparseColMatRef::new(pattern, &self.values),
-            Side::Lower,
-            Default::default(),
-            Par::Seq,
-            MemStack::new(&mut self.factor_memory),
-            Spec::default(),
-        );
-        result.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| {
-            let order = symbolic.perm().map(|perm| perm.arrays().0);
-            NotPositiveDefinite { row: order.map_or(index, |order| order[index.min(n - 1)]) }
-        })
+        let factor = Arc::get_mut(factor).expect("held by nobody else");
+        pattern.factorise(matrix, &mut self.values, factor, &mut self.factor_memory)
     }
 
     /// The factor of the matrix factorised last.
@@ -173,7 +158,49 @@ impl SparseCholesky {
     }
 }
 
+impl Pattern {
+    /// Room for a factorisation.
+    fn factor_memory(&self) -> MemBuffer {
+        MemBuffer::new(self.symbolic.factorize_numeric_llt_scratch::<f64>(Par::Seq, Spec::default()))
+    }
+
+    /// Find the `factor` of a matrix of this pattern; `values` has room for its lower triangle.
+    fn factorise(
+        &self,
+        matrix: &SparseSymmetric,
+        values: &mut [f64],
+        factor: &mut [f64],
+        memory: &mut MemBuffer,
+    ) -> Result<(), NotPositiveDefinite> {
+        let n = 3 * matrix.rows();
+        let columns = (0..n).flat_map(|column| lower(matrix, column));
+        values.iter_mut().zip(columns).for_each(|(value, (_, entry))| *value = entry);
+        let pattern = SymbolicSparseColMatRef::new_checked(n, n, &self.starts, None, &self.rows);
+        let result = self.symbolic.factorize_numeric_llt(
+            factor,
+            SparseColMatRef::new(pattern, values),
+            Side::Lower,
+            Default::default(),
+            Par::Seq,
+            MemStack::new(memory),
+            Spec::default(),
+        );
+        result.map(|_| ()).map_err(|LltError::NonPositivePivot { index }| {
+            let order = self.symbolic.perm().map(|perm| perm.arrays().0);
+            NotPositiveDefinite { row: order.map_or(index, |order| order[index.min(n - 1)]) }
+        })
+    }
+}
+
 impl SparseFactor {
+    /// The factor of another matrix of the same pattern.
+    pub fn of_another(&self, matrix: &SparseSymmetric) -> Result<Self, NotPositiveDefinite> {
+        let pattern = self.pattern.clone();
+        let (mut values, mut factor) = (vec![0.0; pattern.rows.len()], vec![0.0; self.entries()]);
+        pattern.factorise(matrix, &mut values, &mut factor, &mut pattern.factor_memory())?;
+        Ok(Self { pattern, values: Arc::new(factor) })
+    }
+
     /// x ← A⁻¹ x; x holds three values a block row.
     pub fn solve_in_place(&self, x: &mut [f64]) {
         let n = x.len();

@@ -85,6 +85,14 @@ impl Supports {
         self.held.iter().map(|&n| &self.all[n])
     }
 
+    /// The same places under a body that answers otherwise: `respond` tells what a unit impulse along each does.
+    pub fn answered(&self, respond: impl Fn(&Support) -> Vec<f64>) -> Self {
+        let all = self.all.iter().map(|support| Support { answer: respond(support), ..support.clone() }).collect();
+        let mut supports = Self { all, held: self.held.clone(), ..Self::default() };
+        supports.matrix = supports.matrix_of(&supports.held);
+        supports
+    }
+
     /// A⁻¹ j → R j, in place.
     pub fn hold_back(&self, change: &mut [f64]) {
         // Stiff bodies lose most of A⁻¹ j, and with it digits: twice is enough, once is not.
@@ -147,15 +155,20 @@ impl Supports {
             support.push(-support.impulse, velocity);
             support.impulse = 0.0;
         }
-        let n = rows.len();
-        let entry = |place: usize| self.all[rows[place / n]].along(&self.all[rows[place % n]].answer);
-        self.matrix = Cholesky::new(n, (0..n * n).map(entry).collect());
+        self.matrix = self.matrix_of(&rows);
         self.held = rows;
         let impulses = self.impulses(|support| support.least - support.along(velocity));
         for (&n, impulse) in self.held.iter().zip(impulses) {
             self.all[n].push(impulse, velocity);
             self.all[n].impulse = impulse;
         }
+    }
+
+    /// S of some rows.
+    fn matrix_of(&self, rows: &[usize]) -> Cholesky {
+        let n = rows.len();
+        let entry = |place: usize| self.all[rows[place / n]].along(&self.all[rows[place % n]].answer);
+        Cholesky::new(n, (0..n * n).map(entry).collect())
     }
 
     /// S⁻¹ of something of the rows that push.

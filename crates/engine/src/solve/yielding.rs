@@ -62,12 +62,23 @@ pub struct ElasticStep {
     pub damped: Vec<f64>,
     /// Where the vertices are, m.
     pub positions: Vec<DVec3>,
-    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed.
+    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed: nothing that pushes there changes it.
     pub free: Vec<DVec3>,
     /// Of the material, kg/m³.
     pub density: f64,
     /// What it leans on.
     pub supports: Supports,
+}
+
+impl ElasticStep {
+    /// Impulses (N s) → changes of velocity (m/s), in place, three values a vertex.
+    pub fn respond(&self, impulses: &mut [f64]) {
+        for (impulse, free) in impulses.chunks_exact_mut(3).zip(&self.free) {
+            impulse.iter_mut().zip(free.to_array()).for_each(|(j, free)| *j *= free);
+        }
+        self.factor.solve_in_place(impulses);
+        self.supports.hold_back(impulses);
+    }
 }
 
 /// B: the volume that vertices push into cells, in units of dx² per unit of velocity, row by row.
@@ -101,6 +112,18 @@ impl Push {
         }
         push.starts.push(push.entries.len());
         push
+    }
+
+    /// The same without what is zero once every vertex counts with its `part`.
+    pub fn masked(&self, part: &[DVec3]) -> Self {
+        let mut masked = Self { cells: self.cells.clone(), ..Self::default() };
+        for (_, entries) in self.rows() {
+            masked.starts.push(masked.entries.len());
+            let of_entry = |&(vertex, weight): &(u32, DVec3)| (vertex, weight * part[vertex as usize]);
+            masked.entries.extend(entries.iter().map(of_entry).filter(|(_, weight)| *weight != DVec3::ZERO));
+        }
+        masked.starts.push(masked.entries.len());
+        masked
     }
 
     /// Cells with their entries.

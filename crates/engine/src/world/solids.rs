@@ -74,7 +74,8 @@ impl Solids {
             form: Form::Scripted { shape: &obstacle.shape, motion: &obstacle.motion },
         });
         let rigid = params.bodies.iter().map(|body| body.outline());
-        let elastic = self.elastics.iter().map(|(name, body)| body.outline(name));
+        let described = self.elastics.iter().zip(&params.elastic);
+        let elastic = described.map(|((name, body), elastic)| body.outline(name, elastic.interface));
         let others = self.families.iter().flat_map(|(family, _)| family.outlines());
         scripted.chain(rigid).chain(elastic).chain(others).collect()
     }

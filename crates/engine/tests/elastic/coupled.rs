@@ -8,6 +8,7 @@ use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::{Shape, SurfaceId, TetMesh};
 use bathtub_engine::grid::operators::divergence;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::elastic::{ElasticBody, Material};
 use bathtub_engine::solve::{Bodies, PressureSolve, PressureSolver, SolidTerms, SolveParams, Zb17Params};
 use glam::DVec3;
@@ -35,7 +36,7 @@ impl Tank {
         if is_open {
             walls[1][1] = Wall::Open;
         }
-        let immersed = Immersed::new(&[body.outline("ball")], |_| body.skin(), &grid, DT, false);
+        let immersed = Immersed::new(&[body.outline("ball", Interface::CutCells)], |_| body.skin(), &grid, DT, false);
         let boundary = immersed.boundary(&grid, walls);
         let (medium, still) = (Medium::weightless(RHO), FaceField::new(&grid, 0.0));
         let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };

@@ -1,7 +1,8 @@
 //! Scenes of a few bodies.
 
 use bathtub_engine::geometry::{Bounds, Pose, Shape};
-use bathtub_engine::solid::rigid::{Interface, Joint, Mass, RigidBody, RigidState, Rigids, Room};
+use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::rigid::{Joint, Mass, RigidBody, RigidState, Rigids, Room};
 use bathtub_engine::solid::{Motion, Obstacle};
 use glam::{DQuat, DVec3};
 

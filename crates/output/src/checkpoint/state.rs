@@ -133,8 +133,9 @@ fn check_shape(name: &str, same: bool, found: [usize; 3], grid: &Grid) -> Result
 mod tests {
     use super::*;
     use bathtub_engine::geometry::{Bounds, Pose, Shape};
+    use bathtub_engine::solid::Interface;
     use bathtub_engine::solid::elastic::ElasticState;
-    use bathtub_engine::solid::rigid::{Interface, Mass, RigidBody, RigidState, Rigids, Room};
+    use bathtub_engine::solid::rigid::{Mass, RigidBody, RigidState, Rigids, Room};
     use glam::{DQuat, DVec3};
 
     fn grid() -> Grid {

@@ -1,6 +1,7 @@
 //! Elastic bodies as they are typed.
 
 use super::body::{positive_scale, positive_triple};
+use super::rigid::InterfaceName;
 use super::{PoseKey, Rotation, Scale, ShapeEntry, Spin};
 use bathtub_output::render::SolidLook;
 use schemars::JsonSchema;
@@ -41,6 +42,9 @@ pub struct ElasticEntry {
     #[serde(default = "default_poisson_ratio")]
     #[schemars(extend("exclusiveMinimum" = -1.0, "exclusiveMaximum" = 0.5))]
     pub poisson_ratio: f64,
+    /// How it meets the fluid.
+    #[serde(default, skip_serializing_if = "is_usual")]
+    pub interface: InterfaceName,
     /// What makes it come to rest.
     #[serde(default)]
     pub damping: DampingEntry,
@@ -67,6 +71,11 @@ pub struct ElasticEntry {
 
 fn default_poisson_ratio() -> f64 {
     0.3
+}
+
+/// Scenes that say nothing of it keep their identity.
+fn is_usual(interface: &InterfaceName) -> bool {
+    *interface == InterfaceName::default()
 }
 
 fn no_stretch() -> [f64; 3] {

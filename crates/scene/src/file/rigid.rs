@@ -1,6 +1,7 @@
 //! Rigid bodies and joints as they are typed.
 
 use super::{Rotation, ShapeEntry, Spin};
+use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::rigid::RigidBody;
 use bathtub_output::render::SolidLook;
 use schemars::JsonSchema;
@@ -65,6 +66,15 @@ pub enum InterfaceName {
     CutCells,
     /// Whole faces between cells move with it, as in \[A18\]: first order; bodies look like stairs to the fluid.
     Faces,
+}
+
+impl From<InterfaceName> for Interface {
+    fn from(name: InterfaceName) -> Self {
+        match name {
+            InterfaceName::CutCells => Self::CutCells,
+            InterfaceName::Faces => Self::Faces,
+        }
+    }
 }
 
 fn default_friction() -> f64 {

@@ -1,11 +1,12 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
 use super::{Body, Distance, Drive, Immersed, Meets};
+use crate::cut::voxels::voxelise;
 use crate::cut::{BodyCut, cut_laid};
 use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity, SurfaceId, TriMesh};
 use crate::grid::Grid;
-use crate::solid::Skin;
 use crate::solid::elastic::ElasticBody;
+use crate::solid::{Interface, Skin};
 use glam::DVec3;
 
 /// Distances from elastic bodies are exact up to this many cells.
@@ -54,7 +55,12 @@ impl Immersed {
 
 impl Body {
     /// A body that changes its shape, in the frame of its centre.
-    pub(super) fn that_deforms((name, kind): (&str, &'static str), surface: &TriMesh, skin: Skin, grid: &Grid) -> Self {
+    pub(super) fn that_deforms(
+        (name, kind): (&str, &'static str),
+        (surface, interface): (&TriMesh, Interface),
+        skin: Skin,
+        grid: &Grid,
+    ) -> Self {
         let band = Band::new(surface, grid.dx, BAND_OF_ELASTIC * grid.dx);
         let velocities = vec![DVec3::ZERO; surface.vertices.len()];
         let mut new = Self {
@@ -80,7 +86,11 @@ impl Body {
         if let Distance::Deforming(deforming) = &mut new.distance {
             deforming.stay();
         }
-        new.cut = cut_laid(grid, &new.surface.posed(&new.pose));
+        let laid = new.surface.posed(&new.pose);
+        new.cut = cut_laid(grid, &laid);
+        if let Interface::Faces = interface {
+            new.meets = Meets::Faces(voxelise(grid, &laid));
+        }
         new
     }
 

@@ -10,7 +10,7 @@ use crate::fluid::boundary::{BodyFace, Boundary, SolidCells, Wall};
 use crate::fluid::water::Way;
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, SurfaceId, TriMesh};
 use crate::grid::{Axis, CellField, Grid, parallel::for_each_row, unravel};
-use crate::solid::rigid::Interface;
+use crate::solid::Interface;
 use crate::solid::{Form, Motion, Outline, Place, Point, Skin};
 use deforming::Deforming;
 use glam::DVec3;
@@ -147,7 +147,9 @@ impl Immersed {
                 (Form::Posed { shape, interface }, Some(Skin::Posed(place))) => {
                     Body::posed((name, kind), Drive::Answers, (shape, interface), place, grid, with_particles)
                 }
-                (Form::Deforming { surface }, Some(skin)) => Body::that_deforms((name, kind), surface, skin, grid),
+                (Form::Deforming { surface, interface }, Some(skin)) => {
+                    Body::that_deforms((name, kind), (surface, interface), skin, grid)
+                }
                 (Form::Posed { .. } | Form::Deforming { .. }, _) => unreachable!("a skin goes with its outline"),
             }
         };
@@ -634,6 +636,17 @@ impl Body {
         let places = vertices.map(|v| self.pose.apply(self.surface.vertices[v as usize]));
         let weights = weights(places);
         Point { at, corners: std::array::from_fn(|c| (vertices[c], places[c], weights[c])) }
+    }
+
+    /// Where it is, m.
+    pub(super) fn centre(&self) -> DVec3 {
+        self.pose.position
+    }
+
+    /// The corners of its triangles: numbers, and places in the world, m.
+    pub(super) fn triangles(&self) -> impl Iterator<Item = [(u32, DVec3); 3]> {
+        let place = |v: u32| (v, self.pose.apply(self.surface.vertices[v as usize]));
+        self.surface.triangles.iter().map(move |triangle| triangle.map(place))
     }
 
     /// Vertices in its own frame, m.

@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::rotation::nearest_rotation;
 use super::{ElasticBody, ElasticState};
 use crate::geometry::RigidVelocity;
-use crate::solid::{Form, Outline, Skin};
+use crate::solid::{Form, Interface, Outline, Skin};
 use glam::{DMat3, DQuat, DVec3};
 use rayon::prelude::*;
 
@@ -14,8 +14,8 @@ const SHORT: f64 = 0.2;
 
 impl ElasticBody {
     /// It as it is put into the fluid.
-    pub fn outline<'a>(&'a self, name: &'a str) -> Outline<'a> {
-        Outline { name, kind: "elastic", form: Form::Deforming { surface: self.surface() } }
+    pub fn outline<'a>(&'a self, name: &'a str, interface: Interface) -> Outline<'a> {
+        Outline { name, kind: "elastic", form: Form::Deforming { surface: self.surface(), interface } }
     }
 
     /// Its surface.

@@ -2,7 +2,7 @@
 
 use super::{ElasticBody, ElasticError, ElasticState, Material, Pin};
 use crate::geometry::{Pose, TetMesh};
-use crate::solid::Motion;
+use crate::solid::{Interface, Motion};
 use glam::DVec3;
 
 /// What an elastic body starts from.
@@ -20,6 +20,8 @@ pub struct Elastic {
     pub velocity: DVec3,
     /// At the start, about the centre: world axis times rad/s.
     pub angular_velocity: DVec3,
+    /// How it meets the fluid.
+    pub interface: Interface,
     /// Vertices that are held.
     pub holds: Vec<Hold>,
 }
@@ -37,7 +39,8 @@ impl Elastic {
     /// A body at rest in the shape of `rest`.
     pub fn new(name: &str, rest: TetMesh, material: Material) -> Self {
         let (stretch, velocity, angular_velocity) = (DVec3::ONE, DVec3::ZERO, DVec3::ZERO);
-        Self { name: name.into(), rest, material, stretch, velocity, angular_velocity, holds: Vec::new() }
+        let (interface, holds) = (Interface::default(), Vec::new());
+        Self { name: name.into(), rest, material, stretch, velocity, angular_velocity, interface, holds }
     }
 
     /// The same with these vertices held where they are.

@@ -4,7 +4,7 @@ use super::RigidError;
 use super::rotation::{Principal, principal};
 use crate::geometry::{Pose, Shape};
 use crate::grid::Axis;
-use crate::solid::{Form, Outline};
+use crate::solid::{Form, Interface, Outline};
 use glam::{DMat3, DVec3};
 
 /// A free rigid body as a scene describes it.
@@ -66,17 +66,6 @@ impl RigidBody {
         let form = Form::Posed { shape: &self.shape, interface: self.interface };
         Outline { name: &self.name, kind: "free", form }
     }
-}
-
-/// How a body meets the fluid (design §2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Interface {
-    /// Its surface cuts the cells: second order, free slip.
-    #[default]
-    CutCells,
-    /// The faces between cell centres that it separates move with it, and so does the fluid on them: first order, as in
-    /// \[A18\].
-    Faces,
 }
 
 /// How heavy a body is.

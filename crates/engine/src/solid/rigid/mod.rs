@@ -31,7 +31,7 @@ mod setup;
 mod state;
 mod touch;
 
-pub use body::{Interface, Mass, MassProperties, RigidBody};
+pub use body::{Mass, MassProperties, RigidBody};
 pub use error::{RigidError, RigidEvent, RigidWarning};
 pub use held::Held;
 pub use joint::{Joint, JointKind, JointRow};
