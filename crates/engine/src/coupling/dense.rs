@@ -12,9 +12,11 @@ use super::interface::FaceRow;
 use crate::solve::{Block, Cholesky, Push};
 
 /// What a unit pushes into a cell by less than this part of an open face is nothing.
+/// Some thousand roundings: what a thin body on a slider pushes made a closed box look open.
 const NOTHING: f64 = 1e-12;
 
 /// Pivots below this part of their scale are round-off.
+/// Some thousand roundings.
 const ROUND_OFF: f64 = 1e-12;
 
 /// The columns `rows` F with F Fᵀ = `unit` × `response`; none if nothing gives way. Spins count with `size`, m: arms are shorter. `is_spin` tells

@@ -12,6 +12,7 @@ use super::{IncompleteCholesky, Laplacian, Multigrid, PressureSolver, SolveError
 use crate::grid::{CellField, FaceField};
 
 /// Sweeps near boundaries in the cycle of \[A18\], besides those everywhere.
+/// \[A18, §6\].
 const BOUNDARY_SWEEPS: usize = 3;
 
 /// Their memory.

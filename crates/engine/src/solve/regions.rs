@@ -401,9 +401,11 @@ impl Regions {
 
 /// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume. Not to
 /// round-off, because cells all but full of solid are no unknowns, and their part of the surface is missing.
+/// With 1e-9 that made the constant of closed boxes look determined.
 const TIED: f64 = 1e-3;
 
 /// A closed region of fewer cells is a crevice that the grid does not resolve: it must not hold a body fast.
+/// A choice: four cells along each axis.
 pub const LEAST_CHAMBER: usize = 64;
 
 /// The same, the largest being 1.

@@ -44,15 +44,19 @@ pub struct Supports {
 }
 
 /// Rows pull if their impulse is below this part of the largest one.
+/// A choice: round-off is no pull.
 const PULLED: f64 = 1e-9;
 
 /// Coefficient of friction.
+/// A choice: scenes have no key for it (docs/methods/elastic.md, *Contact*).
 pub const FRICTION: f64 = 0.4;
 
 /// Rounds in which rows that push are found, before the fluid comes in.
+/// A choice: after a quarter of them only the [`WORST`] rows change, lest sets go round in circles.
 const ROUNDS: usize = 20;
 
 /// What part of the worst counts as bad, once rows have gone round in circles.
+/// A choice: near 1 rows would change one at a time, with 0 all change at once.
 pub const WORST: f64 = 0.5;
 
 impl Supports {

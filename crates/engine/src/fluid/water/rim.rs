@@ -13,9 +13,11 @@ use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
 use rayon::prelude::*;
 
 /// Faces whose centres are less deep in the liquid than this, in cells, count as outside.
+/// Narrowed from 0.25: what it smooths it takes from waves (row D1; docs/methods/water.md, *Limits*).
 const RIM: f64 = 0.1;
 
 /// Faces less open than this tell nothing.
+/// The same as where velocity is continued from (mod.rs).
 const LEAST_OPEN: f64 = 0.5;
 
 /// Rows of faces handed to a thread at once.

@@ -9,6 +9,7 @@ use super::level::Level;
 use rayon::prelude::*;
 
 /// How far from a boundary the band reaches, cells.
+/// A choice: docs/pressure-solver.md, *Solvers by name*, shows that the band hardly matters here.
 const WIDTH: usize = 1;
 
 /// No such cell.
