@@ -1,6 +1,6 @@
 //! Units of few freedoms in the pressure operator: columns C = B F with F Fᵀ = ρ dx³ M̂⁻¹ (design §2).
 //!
-//! The fluid on constrained faces moves with a unit from now on,
+//! The fluid on constrained faces moves with a unit from now on (as in \[A18, eq. 15, 16\], but with the fluid's part of β, and eliminated),
 //!
 //! ```text
 //! M v = M v* + Jᵀβ (u* − J v) − ρ dx³ Bᵀ p        R = (M + JᵀβJ)⁻¹

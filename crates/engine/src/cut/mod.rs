@@ -11,8 +11,8 @@
 //! solid. So S follows from the polygons alone, by adding up along each row of cells from outside the
 //! body; polygons beyond the grid count where the body sticks out. Likewise a cell's solid volume is
 //! ∮ x nₓ dA. Open areas, volumes and the fluxes of moving solids thus come from the *same* polygons,
-//! and every cut cell closes to round-off: Σ ±open·dx² = Σ A, for any closed mesh (design after
-//! \[ZB17\], who took the areas from a distance field: see [`open_from_distance`]).
+//! and every cut cell closes to round-off: Σ ±open·dx² = Σ A, for any closed mesh (unlike
+//! \[ZB17, §7\], who took the areas from a distance field: see [`open_from_distance`]).
 //!
 //! What the fluid in a cut cell obeys: Σ ±u·open·dx² = `solid_flux`, what leaves through the open faces
 //! is what the solids push in.

@@ -2,8 +2,8 @@
 //!
 //! A constrained face lies between a fluid cell and one inside a body, or between two fluid cells with a thin body in between. An
 //! impulse λ on it makes the fluid there as fast as the body. With m the mass of the fluid in the face's dual cell (½ where
-//! only one of its cells is fluid, seeds' erratum 3), G the difference of pressure over the face and K Kᵀ = J M⁻¹ Jᵀ what
-//! the bodies give way,
+//! only one of its cells is fluid, unlike β of \[A18, eq. 15\]: with all of it neutral bodies sink), G
+//! the difference of pressure over the face and K Kᵀ = J M⁻¹ Jᵀ what the bodies give way,
 //!
 //! ```text
 //! A11 = L + Gᵀ m⁻¹ G      A12 = −Gᵀ m⁻¹      A22 = m⁻¹ + K Kᵀ
@@ -248,7 +248,7 @@ impl Preconditioner for BlockDiagonal<'_> {
 /// z = V r,   s times:  z = V (r + A12 A22⁻¹ A21 z)
 /// ```
 ///
-/// where A12 A22⁻¹ A21 = A11 − Σ is known: Gᵀ m⁻¹ G less C Cᵀ of the constrained bodies.
+/// where A12 A22⁻¹ A21 = A11 − Σ is known: Gᵀ m⁻¹ G less C Cᵀ of the constrained bodies. Unlike \[A18, §6\], every cycle starts from zero.
 pub(super) struct Corrected<'a> {
     pub cycle: &'a mut Multigrid<f32>,
     pub constraints: &'a Constraints,

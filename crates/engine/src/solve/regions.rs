@@ -3,7 +3,7 @@
 //! A region that no tie d_c holds is *closed*: L maps its constant to zero, so the pressure there is known up to a
 //! constant and the right-hand side must sum to zero. Cells are first gathered into runs along x, then runs that touch
 //! through an open face are united (union by smallest index), so the work is per run, not per cell, wherever
-//! coefficients are uniform.
+//! coefficients are uniform. (Unlike \[A18, eq. 17\] and \[ZB17, eq. 31\], which take their systems for definite.)
 //!
 //! A body that answers pressure may tie closed regions together: a piston lets the pressure on one side act on the other. What
 //! Σ = L + C Cᵀ then leaves undetermined are the constants y_k on regions k with Σ_k y_k Cᵀ1_k = 0.

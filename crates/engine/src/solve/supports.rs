@@ -11,7 +11,8 @@
 //! the normals give; then none is, until the step ends.
 //!
 //! Pressure changes λ. Rows that would have to pull let go, rows that would be broken are held from then on, and what moves without
-//! them, v − Y λ, tells v anew: an active set, whose end is the solution of the complementarity problem of pressure and contact.
+//! them, v − Y λ, tells v anew (unlike \[A18, eq. 16\] and \[ZB17, §9\], where contact acts before or after the solve):
+//! an active set, whose end is the solution of the complementarity problem of pressure and contact.
 
 use super::Cholesky;
 use glam::DVec3;

@@ -8,7 +8,7 @@
 //! change its volume, it keeps its own all the same, and pressure is counted from its.
 //!
 //! The constraint holds at the start of a step. Particles then follow the velocity as it was, some of them into what was air, where it
-//! is continued and keeps no volume: an error of second order in the time step. So every pocket knows how much *air* is in it,
+//! is continued and keeps no volume: an error of second order in the time step. So, unlike in \[A18, eq. 18\], every pocket knows how much *air* is in it,
 //! and hands it on when it splits or merges. Where the room that the particles leave differs, the surface is shifted at once, by some
 //! hundredths of a cell, and the displacement that spreads crowded particles (`crowding`) moves them after it in the next
 //! step. No velocity changes.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! which [`depth`] inverts. A flat surface is thus where it should be, to the last particle: there is no radius to
-//! choose. What fills less than about a cell stays below ρ = ½ and is spray.
+//! choose, unlike for a union of balls \[ZB17, §7\]. What fills less than about a cell stays below ρ = ½ and is spray.
 //!
 //! Solids take room away: the density is relative to the room ω that they leave in the neighbourhood,
 //! the same kernel's mean of the open parts of the cells.

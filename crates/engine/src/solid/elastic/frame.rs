@@ -15,7 +15,7 @@
 //! ```
 //!
 //! with the finite rotation Q: to turn strains nothing, however stiff the body and however long the step. Linearised, x + Δt ω × r,
-//! it is a stretch by (ω Δt)²/2.
+//! as in \[ZB17, eq. 34\], it is a stretch by (ω Δt)²/2.
 
 use crate::solid::rigid::rotation::{Principal, principal};
 use glam::{DMat3, DQuat, DVec3};

@@ -1,7 +1,7 @@
 //! Masses of the vertices, with which a body is as heavy and as hard to turn as the solid that it is.
 //!
 //! A quarter of every tetrahedron to each of its corners keeps mass and centre, but puts mass too far out: moments of inertia are too
-//! large by a part of 2/n² with n elements across. So quarters l are changed to
+//! large by a part of 2/n² with n elements across. So, unlike where masses are just lumped \[ZB17, eq. 3\], quarters l are changed to
 //!
 //! ```text
 //! m = l e^q(x),      q = a + b·x + x·C x
