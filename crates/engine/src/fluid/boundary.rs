@@ -175,8 +175,7 @@ impl Boundary {
     pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(SurfaceId, DVec3) -> DVec3) {
         for face in &mut self.given {
             if let Some(body) = face.body {
-                let at = unravel(grid.face_dims(face.axis), face.index);
-                face.velocity = velocity(body, grid.face_centre(face.axis, at))[face.axis.index()];
+                face.velocity = velocity(body, grid.face_at(face.axis, face.index))[face.axis.index()];
             }
         }
     }

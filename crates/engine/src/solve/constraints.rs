@@ -20,7 +20,7 @@ use super::multigrid::Multigrid;
 use super::real::Real;
 use super::yielding::Yielding;
 use super::{IncompleteCholesky, SolveError};
-use crate::grid::{Axis, CellField, FaceField, unravel};
+use crate::grid::{Axis, CellField, FaceField};
 
 /// A face that moves with a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,14 +89,8 @@ impl Constraints {
         self.faces.clear();
         for face in &terms.constrained {
             let (axis, a) = (face.axis, face.axis.index());
-            let at = unravel(faces.face_dims(axis), face.index);
-            let cell = |is_above: bool| {
-                let mut at = at;
-                at[a] = if is_above { at[a] } else { at[a].checked_sub(1)? };
-                let index = at[0] + extra.dims[0] * (at[1] + extra.dims[1] * at[2]);
-                (at[a] < extra.dims[a] && laplacian.is_unknown(index)).then_some(index as u32)
-            };
-            let cells = [cell(false), cell(true)];
+            let unknown = |cell: Option<usize>| cell.filter(|&c| laplacian.is_unknown(c)).map(|c| c as u32);
+            let cells = faces.cells_beside(axis, face.index).map(unknown);
             // A face without fluid has no mass, and its impulse does nothing.
             let weight = if face.mass > 0.0 { 1.0 / face.mass } else { 0.0 };
             match cells {
