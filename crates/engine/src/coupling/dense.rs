@@ -1,6 +1,6 @@
 //! Units of few freedoms in the pressure operator: columns C = B F with F Fᵀ = ρ dx³ M̂⁻¹ (design §2).
 //!
-//! The fluid on constrained faces moves with a unit from now on,
+//! The fluid on constrained faces moves with a unit from now on (as in \[A18, eq. 15, 16\], but with the fluid's part of β, and eliminated),
 //!
 //! ```text
 //! M v = M v* + Jᵀβ (u* − J v) − ρ dx³ Bᵀ p        R = (M + JᵀβJ)⁻¹
@@ -12,9 +12,11 @@ use super::interface::FaceRow;
 use crate::solve::{Block, Cholesky, Push};
 
 /// What a unit pushes into a cell by less than this part of an open face is nothing.
+/// Some thousand roundings: what a thin body on a slider pushes made a closed box look open.
 const NOTHING: f64 = 1e-12;
 
 /// Pivots below this part of their scale are round-off.
+/// Some thousand roundings.
 const ROUND_OFF: f64 = 1e-12;
 
 /// The columns `rows` F with F Fᵀ = `unit` × `response`; none if nothing gives way. Spins count with `size`, m: arms are shorter. `is_spin` tells

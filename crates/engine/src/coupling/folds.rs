@@ -9,6 +9,7 @@ use crate::solid::elastic::ElasticBody;
 use glam::{DVec3, IVec3};
 
 /// Vertex and triangle that are nearer than this at rest, in lengths of the longest edge, are neighbours.
+/// A choice: below 1, next neighbours might be folds; the more it is, the wider a crease that is not seen.
 const NEIGHBOURS: f64 = 1.5;
 
 /// A vertex near a triangle of the same body.

@@ -9,9 +9,11 @@ use crate::grid::{Axis, Grid};
 use std::collections::BTreeMap;
 
 /// Farther from a plane than this, in cells, a polygon is not in it.
+/// A choice: what `ON_PLANE` and `ALONG_PLANE` (mod.rs) put on a plane is in it to round-off.
 const IN_PLANE: f64 = 1e-9;
 
 /// The middle of an area within another is no farther from the middle of that, in cells, than half of what it is smaller, and this.
+/// A choice, halved once: places of the two areas are only known by their middles.
 const APART: f64 = 0.1;
 
 /// What bodies hide of one another.

@@ -1,6 +1,6 @@
 //! Open fractions of faces from a distance field, for comparison.
 //!
-//! \[ZB17\] take the open area of a face from signed distances at its four corners. That is simple,
+//! \[ZB17, §7\] take the open area of a face from signed distances at its four corners. That is simple,
 //! but the areas do not fit the surface's polygons exactly: a cut cell does not close, and a body at
 //! rest in still water feels a small force (measured against [`cut`](super::cut)).
 

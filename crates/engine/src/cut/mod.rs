@@ -11,8 +11,8 @@
 //! solid. So S follows from the polygons alone, by adding up along each row of cells from outside the
 //! body; polygons beyond the grid count where the body sticks out. Likewise a cell's solid volume is
 //! ∮ x nₓ dA. Open areas, volumes and the fluxes of moving solids thus come from the *same* polygons,
-//! and every cut cell closes to round-off: Σ ±open·dx² = Σ A, for any closed mesh (design after
-//! \[ZB17\], who took the areas from a distance field: see [`open_from_distance`]).
+//! and every cut cell closes to round-off: Σ ±open·dx² = Σ A, for any closed mesh (unlike
+//! \[ZB17, §7\], who took the areas from a distance field: see [`open_from_distance`]).
 //!
 //! What the fluid in a cut cell obeys: Σ ±u·open·dx² = `solid_flux`, what leaves through the open faces
 //! is what the solids push in.
@@ -35,10 +35,12 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 
 /// Vertices nearer to a grid plane than this, in cells, are put on it, so that a face meant to lie on a plane does.
+/// Round-off of coordinates in a grid a thousand cells wide is 2e-13.
 const ON_PLANE: f64 = 1e-11;
 
 /// So are, by [`cut_laid`], triangles that lie within this many cells of one. The fluid's side of a face just inside a plane would be a film: as part of
 /// cells it lets the fluid before one face of a box turn around the edge and come out before another, by one side of the box only.
+/// As thin as the slits that count as closed (fluid/boundary.rs). Row C5 has cubes 5e-4 beside planes.
 const ALONG_PLANE: f64 = 1e-3;
 
 /// Fractions this near to 0 or 1 are 0 or 1: rounding errors of sums along a row stay well below.

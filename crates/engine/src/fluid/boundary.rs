@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Faces less open than this move with the solid instead of carrying a pressure-driven flow: their
-/// coefficient would only spoil the condition of the system. [ZB17, §4.1] uses 0.01; row A11 of the
-/// order test does not change between 0 and 0.01.
+/// coefficient would only spoil the condition of the system. Unlike \[ZB17, §7\], who take 0.01, and round
+/// up from 0.99 on; row A11 of the order test does not change between 0 and 0.01.
 const LEAST_OPEN: f64 = 1e-3;
 
 /// Layers of values continued into solids: as far as a trace of CFL 2 can reach from a cut face, plus
@@ -175,8 +175,7 @@ impl Boundary {
     pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(SurfaceId, DVec3) -> DVec3) {
         for face in &mut self.given {
             if let Some(body) = face.body {
-                let at = unravel(grid.face_dims(face.axis), face.index);
-                face.velocity = velocity(body, grid.face_centre(face.axis, at))[face.axis.index()];
+                face.velocity = velocity(body, grid.face_at(face.axis, face.index))[face.axis.index()];
             }
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! u ← u* − G p with D u = (volume pushed in), where D and G are the adjoint pair of `grid::operators` and p stands for
 //! Δt·pressure/(ρ·dx), a velocity. That is L p = −(D u* − pushed) with L = −D G: coefficients A_f (the open fractions)
-//! on the faces that the pressure drives, Dirichlet p = 0 beyond open sides [ZB17, eq. 9–12; A18, eq. 4].
+//! on the faces that the pressure drives, Dirichlet p = 0 beyond open sides \[ZB17, eq. 7–10; A18, eq. 13\].
 //!
 //! A liquid ends at its surface, where p = 0: between a cell centre inside and one outside the surface lies at the
 //! fraction θ = φ_in/(φ_in − φ_out) of the way, and the gradient there is −p_in/θ, which is exact for a linear pressure
 //! (the ghost-fluid method of Gibou et al. 2002, second order; row A13).
 //!
 //! In a pocket of air that keeps its volume, p = λ, an unknown, and the gradient is (λ − p_in)/θ; what flows out of its cells
-//! together must be what solids push into them [A18, eq. 18–20].
+//! together must be what solids push into them \[A18, eq. 18–20\].
 
 use super::boundary::Boundary;
 use super::water::Bubble;

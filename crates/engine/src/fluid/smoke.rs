@@ -200,9 +200,11 @@ impl Source {
 }
 
 /// Features of the flicker across the source's smallest width.
+/// A choice of looks.
 const FLICKER_FEATURES: f64 = 3.0;
 
 /// Features of the flicker per second.
+/// A choice of looks.
 const FLICKER_RATE: f64 = 8.0;
 
 /// The cells and faces a source reaches.

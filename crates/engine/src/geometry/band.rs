@@ -38,15 +38,18 @@ pub struct Band {
 const NONE: u32 = u32::MAX;
 
 /// Lines along which the surface is searched for crossings are this far apart, in spacings.
+/// A choice: folds narrower than that may go unseen, and lines cost time.
 const LINES: f64 = 0.25;
 
 /// Where the first of them is along x and z, in their distance: off the places where vertices are wont to be, and off diagonals.
 const ASIDE: [f64; 2] = [0.317, 0.443];
 
 /// How far before a triangle is, in spacings.
+/// A choice: far beyond round-off, and little beside a cell.
 const BEFORE: f64 = 1e-3;
 
 /// How far from its middle to its corners a triangle is asked what is before it.
+/// A choice: short of the corners, around which other triangles lie.
 const CORNER: f64 = 0.9;
 
 /// The nearest point of a surface.

@@ -10,9 +10,11 @@ use parry3d_f64::partitioning::{Bvh, BvhBuildStrategy};
 use rayon::prelude::*;
 
 /// Volumes below this part of the cube of the lengths they are made from are none: what touches does not cross.
+/// A choice: far above round-off, far below crossings that matter.
 const TOUCHING: f64 = 1e-9;
 
 /// Neighbours that are looked at: a fan of very many triangles about one corner must not take for ever.
+/// A choice: few meshes have more at one place; in those, crossings may be missed.
 const MOST_NEAR: usize = 2000;
 
 impl TriMesh {

@@ -65,6 +65,11 @@ impl<T: Copy> FaceField<T> {
         let [nx, ny, _] = self.face_dims(axis);
         i + nx * (j + ny * k)
     }
+
+    /// The cells below and above a face of this storage index, where there are any.
+    pub fn cells_beside(&self, axis: Axis, face: usize) -> [Option<usize>; 2] {
+        super::cells_beside(self.dims, axis, face)
+    }
 }
 
 impl FaceField {

@@ -66,6 +66,16 @@ pub fn unravel([nx, ny, _]: [usize; 3], index: usize) -> [usize; 3] {
     [index % nx, index / nx % ny, index / (nx * ny)]
 }
 
+/// The cells below and above the face across `axis` that is stored at `face`, in a grid with these dims; where there are any.
+fn cells_beside(dims: [usize; 3], axis: Axis, face: usize) -> [Option<usize>; 2] {
+    let a = axis.index();
+    let mut face_dims = dims;
+    face_dims[a] += 1;
+    let at = unravel(face_dims, face);
+    let upper = at[0] + dims[0] * (at[1] + dims[1] * at[2]);
+    [(at[a] > 0).then(|| upper - strides(dims)[a]), (at[a] < dims[a]).then_some(upper)]
+}
+
 /// A box of cubic cells: where they are and how they are numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
@@ -112,9 +122,7 @@ impl Grid {
 
     /// The cells below and above a face of this storage index, where there are any.
     pub fn cells_beside(&self, axis: Axis, face: usize) -> [Option<usize>; 2] {
-        let (a, at) = (axis.index(), unravel(self.face_dims(axis), face));
-        let upper = at[0] + self.dims[0] * (at[1] + self.dims[1] * at[2]);
-        [(at[a] > 0).then(|| upper - strides(self.dims)[a]), (at[a] < self.dims[a]).then_some(upper)]
+        cells_beside(self.dims, axis, face)
     }
 
     /// Storage index of a cell.

@@ -16,6 +16,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// Times that the cells of a layer are found from their neighbours.
+/// A second one, for neighbours in the same layer; row D9 is what they reach.
 const ROUNDS: usize = 2;
 
 /// Cells of a layer that one task visits.

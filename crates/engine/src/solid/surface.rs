@@ -49,7 +49,7 @@ pub enum Interface {
     #[default]
     CutCells,
     /// The faces between cell centres that it separates move with it, and so does the fluid on them: first order, as in
-    /// \[A18\].
+    /// \[A18, eq. 15\].
     Faces,
 }
 

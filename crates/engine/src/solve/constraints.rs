@@ -2,8 +2,8 @@
 //!
 //! A constrained face lies between a fluid cell and one inside a body, or between two fluid cells with a thin body in between. An
 //! impulse λ on it makes the fluid there as fast as the body. With m the mass of the fluid in the face's dual cell (½ where
-//! only one of its cells is fluid, seeds' erratum 3), G the difference of pressure over the face and K Kᵀ = J M⁻¹ Jᵀ what
-//! the bodies give way,
+//! only one of its cells is fluid, unlike β of \[A18, eq. 15\]: with all of it neutral bodies sink), G
+//! the difference of pressure over the face and K Kᵀ = J M⁻¹ Jᵀ what the bodies give way,
 //!
 //! ```text
 //! A11 = L + Gᵀ m⁻¹ G      A12 = −Gᵀ m⁻¹      A22 = m⁻¹ + K Kᵀ
@@ -20,7 +20,7 @@ use super::multigrid::Multigrid;
 use super::real::Real;
 use super::yielding::Yielding;
 use super::{IncompleteCholesky, SolveError};
-use crate::grid::{Axis, CellField, FaceField, unravel};
+use crate::grid::{Axis, CellField, FaceField};
 
 /// A face that moves with a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,14 +89,8 @@ impl Constraints {
         self.faces.clear();
         for face in &terms.constrained {
             let (axis, a) = (face.axis, face.axis.index());
-            let at = unravel(faces.face_dims(axis), face.index);
-            let cell = |is_above: bool| {
-                let mut at = at;
-                at[a] = if is_above { at[a] } else { at[a].checked_sub(1)? };
-                let index = at[0] + extra.dims[0] * (at[1] + extra.dims[1] * at[2]);
-                (at[a] < extra.dims[a] && laplacian.is_unknown(index)).then_some(index as u32)
-            };
-            let cells = [cell(false), cell(true)];
+            let unknown = |cell: Option<usize>| cell.filter(|&c| laplacian.is_unknown(c)).map(|c| c as u32);
+            let cells = faces.cells_beside(axis, face.index).map(unknown);
             // A face without fluid has no mass, and its impulse does nothing.
             let weight = if face.mass > 0.0 { 1.0 / face.mass } else { 0.0 };
             match cells {
@@ -248,7 +242,7 @@ impl Preconditioner for BlockDiagonal<'_> {
 /// z = V r,   s times:  z = V (r + A12 A22⁻¹ A21 z)
 /// ```
 ///
-/// where A12 A22⁻¹ A21 = A11 − Σ is known: Gᵀ m⁻¹ G less C Cᵀ of the constrained bodies.
+/// where A12 A22⁻¹ A21 = A11 − Σ is known: Gᵀ m⁻¹ G less C Cᵀ of the constrained bodies. Unlike \[A18, §6\], every cycle starts from zero.
 pub(super) struct Corrected<'a> {
     pub cycle: &'a mut Multigrid<f32>,
     pub constraints: &'a Constraints,

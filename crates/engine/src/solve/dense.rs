@@ -13,6 +13,7 @@ pub struct Cholesky {
 }
 
 /// Pivots smaller than this part of the diagonal they come from count as zero.
+/// Some ten thousand roundings.
 const ROUND_OFF: f64 = 1e-11;
 
 impl Cholesky {

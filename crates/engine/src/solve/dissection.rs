@@ -9,6 +9,7 @@ use super::SparseSymmetric;
 use glam::DVec3;
 
 /// Fewer vertices than this are not parted any more.
+/// A choice of cost: any order is right. docs/methods/elastic.md, *The factorisation*, has the fill-in.
 const LEAF: usize = 8;
 
 /// All block rows of `matrix`, in the order of elimination; row i belongs to a vertex at `points[i]`.

@@ -9,6 +9,7 @@ use super::conjugate_gradients::Preconditioner;
 use super::laplacian::{Laplacian, dot};
 
 /// Below this share of the diagonal a pivot is replaced by the diagonal.
+/// The safety constant of Bridson, Fluid Simulation for Computer Graphics.
 const SAFE: f64 = 0.25;
 
 /// The factorisation.

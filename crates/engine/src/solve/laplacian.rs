@@ -21,6 +21,7 @@ use rayon::prelude::*;
 const PACK: usize = 7;
 
 /// Packed spans of fewer cells are not vectorised.
+/// A choice of speed alone.
 const SHORT: usize = 16;
 
 /// The pressure operator L.

@@ -7,7 +7,8 @@
 //! Σ = L + C Cᵀ
 //! ```
 //!
-//! so that a joint, which takes freedoms away, just leaves fewer columns, and a body without mass is no special case.
+//! so that a joint, which takes freedoms away, just leaves fewer columns, and a body without mass is no special case. Unlike \[A18, eq. 17\] there
+//! are no impulses on faces to be eliminated by a factorisation.
 
 use super::conjugate_gradients::Operator;
 use super::dense::Cholesky;

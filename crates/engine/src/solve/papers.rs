@@ -1,4 +1,7 @@
 //! The solvers of the papers, for comparison: those of \[A18\] and of \[ZB17\], and plain conjugate gradients.
+//!
+//! Unlike the papers: the cycle of P(s) \[A18, eq. 10\] is ours, with sweeps near boundaries added, and the incomplete LU for \[ZB17, eq. 19\]
+//! has no fill-in unless it is asked for. The pages of docs/methods list all that is different.
 
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
@@ -12,6 +15,7 @@ use super::{IncompleteCholesky, Laplacian, Multigrid, PressureSolver, SolveError
 use crate::grid::{CellField, FaceField};
 
 /// Sweeps near boundaries in the cycle of \[A18\], besides those everywhere.
+/// \[A18, §6\].
 const BOUNDARY_SWEEPS: usize = 3;
 
 /// Their memory.

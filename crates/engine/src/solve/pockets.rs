@@ -9,7 +9,8 @@
 //! ```
 //!
 //! which is eq. 20 of the paper with the faces' velocities eliminated. λ_i is kept in the vectors at a cell of the pocket, which
-//! is no unknown otherwise. λ is not eliminated: L − W s⁻¹ Wᵀ would be a negative update, and useless to a preconditioner of L.
+//! is no unknown otherwise. λ is not eliminated, unlike in \[A18, §6\]: L − W s⁻¹ Wᵀ
+//! would be a negative update, and useless to a preconditioner of L.
 
 use super::real::Real;
 

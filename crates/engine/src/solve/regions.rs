@@ -3,7 +3,7 @@
 //! A region that no tie d_c holds is *closed*: L maps its constant to zero, so the pressure there is known up to a
 //! constant and the right-hand side must sum to zero. Cells are first gathered into runs along x, then runs that touch
 //! through an open face are united (union by smallest index), so the work is per run, not per cell, wherever
-//! coefficients are uniform.
+//! coefficients are uniform. (Unlike \[A18, eq. 17\] and \[ZB17, eq. 31\], which take their systems for definite.)
 //!
 //! A body that answers pressure may tie closed regions together: a piston lets the pressure on one side act on the other. What
 //! Σ = L + C Cᵀ then leaves undetermined are the constants y_k on regions k with Σ_k y_k Cᵀ1_k = 0.
@@ -401,9 +401,11 @@ impl Regions {
 
 /// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume. Not to
 /// round-off, because cells all but full of solid are no unknowns, and their part of the surface is missing.
+/// With 1e-9 that made the constant of closed boxes look determined.
 const TIED: f64 = 1e-3;
 
 /// A closed region of fewer cells is a crevice that the grid does not resolve: it must not hold a body fast.
+/// A choice: four cells along each axis.
 pub const LEAST_CHAMBER: usize = 64;
 
 /// The same, the largest being 1.

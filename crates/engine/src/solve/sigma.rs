@@ -36,12 +36,15 @@ pub(super) type Rhs<'a> = (&'a [f64], f64);
 const STIFF: f64 = 1e3;
 
 /// No residual is less than this part of the right-hand side: what light bodies leave of it may be all round-off.
+/// Some hundred roundings.
 const REACHABLE: f64 = 1e-13;
 
 /// Bodies are light if this part of the right-hand side is left once they have given way to it.
+/// A choice: docs/pressure-solver.md, *Bodies that answer*, has the iterations.
 const LIGHT: f64 = 0.1;
 
 /// As many columns of vertices are worth their dense factorisation.
+/// Doubled when set-up became faster. Bodies beyond it take up to twice the iterations (docs/methods/elastic.md, *Limits*).
 const MOST_PATCHES: usize = 1536;
 
 /// A guess that leaves this many times as much as none would is dropped: beside a right-hand side that is all but zero (what round-off leaves

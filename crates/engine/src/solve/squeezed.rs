@@ -18,6 +18,7 @@ use super::yielding::Yielding;
 use std::collections::BTreeMap;
 
 /// Bodies none of whose ties is more than this, of a diagonal of 6, are too stiff for their ties to matter.
+/// A choice: asked only where a solve has failed, and what follows is exact (docs/pressure-solver.md, *Around stiff bodies*).
 const WEAK: f64 = 1e-3;
 
 /// w and E of the regions around such bodies.

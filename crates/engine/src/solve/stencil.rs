@@ -192,6 +192,7 @@ impl<U, T> Plane<U, T> {
 }
 
 /// Cells looked at together when a row is cut into spans.
+/// A choice of speed alone, as [`GAP`] and [`LEAST_VOID`] are.
 const BLOCK: usize = 16;
 
 /// Cells `start..end` of a row and their coefficients, `None` where they vary.

@@ -11,7 +11,8 @@
 //! the normals give; then none is, until the step ends.
 //!
 //! Pressure changes λ. Rows that would have to pull let go, rows that would be broken are held from then on, and what moves without
-//! them, v − Y λ, tells v anew: an active set, whose end is the solution of the complementarity problem of pressure and contact.
+//! them, v − Y λ, tells v anew (unlike \[A18, eq. 16\] and \[ZB17, §9\], where contact acts before or after the solve):
+//! an active set, whose end is the solution of the complementarity problem of pressure and contact.
 
 use super::Cholesky;
 use glam::DVec3;
@@ -44,15 +45,19 @@ pub struct Supports {
 }
 
 /// Rows pull if their impulse is below this part of the largest one.
+/// A choice: round-off is no pull.
 const PULLED: f64 = 1e-9;
 
 /// Coefficient of friction.
+/// A choice: scenes have no key for it (docs/methods/elastic.md, *Contact*).
 pub const FRICTION: f64 = 0.4;
 
 /// Rounds in which rows that push are found, before the fluid comes in.
+/// A choice: after a quarter of them only the [`WORST`] rows change, lest sets go round in circles.
 const ROUNDS: usize = 20;
 
 /// What part of the worst counts as bad, once rows have gone round in circles.
+/// A choice: near 1 rows would change one at a time, with 0 all change at once.
 pub const WORST: f64 = 0.5;
 
 impl Supports {

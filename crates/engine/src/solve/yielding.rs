@@ -1,7 +1,8 @@
 //! Bodies of many freedoms in the pressure operator.
 //!
 //! The vertices of an elastic body answer an impulse through A = M + Δt D + Δt² K \[ZB17, eq. 6\]; eliminated, the body adds
-//! ρ dx³ B A⁻¹ Bᵀ to L (design eq. 1). A⁻¹ is a sparse factorisation, applied once an iteration.
+//! ρ dx³ B A⁻¹ Bᵀ to L (design eq. 1). A⁻¹ is a sparse factorisation, applied once an iteration. (Unlike
+//! \[ZB17, eq. 33\], which keeps the velocities and makes the system definite by a part Z₁ of the mass.)
 //!
 //! To the preconditioner such a body is two things that cycles know how to treat. What it does as a whole, that is along a few
 //! smooth modes U, are columns C with C Cᵀ = ρ dx³ B U (UᵀAU)⁻¹ Uᵀ Bᵀ, like those of a rigid body; what it does

@@ -32,9 +32,11 @@ pub struct Crowding {
 }
 
 /// Largest excess and largest lack of one cell that is acted on.
+/// A choice: what is beyond is left to the steps that follow.
 const MOST: [f64; 2] = [2.0, 0.5];
 
 /// Crowding of cells at the surface that is no error: their density is noisier.
+/// A choice: docs/methods/water.md, *Volume*.
 const SLACK: f64 = 0.02;
 
 impl Crowding {

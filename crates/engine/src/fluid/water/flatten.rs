@@ -29,18 +29,23 @@ use rayon::prelude::*;
 
 /// Root-mean-square distance from the planes, in cells, up to which the surface counts as plane, and from which on it
 /// does not at all.
+/// Choices: the first must cover the noise of particles, or still water trembles (row B4); the second leaves drops and crests alone.
 const PLANE: [f64; 2] = [0.1, 0.2];
 
 /// ε: how much cells count whose distances are cut off.
+/// A choice: little enough beside 1, and without it waves through cell centres grew (docs/methods/water.md, *Surface*).
 const CUT_OFF: f64 = 0.02;
 
 /// λ: a slope of which no cells tell, as that across a flat grid, is zero.
+/// A choice: little beside the spread of the cells around, which is about ½.
 const RIDGE: f64 = 1e-3;
 
 /// Less total weight than this says nothing.
+/// A choice: the 27 cells together weigh 8 at most, and around a plane through the middle one about 4.
 const LEAST_TOTAL: f64 = 0.25;
 
 /// Solids farther away than this, in cells, do not matter to a cell and those around it.
+/// Two diagonals of a cell, 2√3: planes are made from the cells around, and are read by the cells around.
 const SOLIDS: f64 = 3.5;
 
 /// Cells handed to a thread at once.

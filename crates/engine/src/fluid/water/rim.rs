@@ -9,13 +9,15 @@
 //! Faces without such neighbours, as those of drops and of sheets one cell thick, keep what the particles say.
 
 use crate::fluid::boundary::Boundary;
-use crate::grid::{Axis, CellField, FaceField, Grid, strides, unravel};
+use crate::grid::{Axis, CellField, FaceField, Grid, unravel};
 use rayon::prelude::*;
 
 /// Faces whose centres are less deep in the liquid than this, in cells, count as outside.
+/// Narrowed from 0.25: what it smooths it takes from waves (row D1; docs/methods/water.md, *Limits*).
 const RIM: f64 = 0.1;
 
 /// Faces less open than this tell nothing.
+/// The same as where velocity is continued from (mod.rs).
 const LEAST_OPEN: f64 = 0.5;
 
 /// Rows of faces handed to a thread at once.
@@ -25,12 +27,12 @@ const CHUNK: usize = 64;
 pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, velocity: &mut FaceField) {
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
         let (a, d) = (axis.index(), &distance.data);
-        let (dims, stride) = (grid.face_dims(axis), strides(grid.dims)[axis.index()]);
+        let dims = grid.face_dims(axis);
         let (open, free, u) = (&boundary.open.axes[a], &boundary.free.axes[a], &velocity.axes[a]);
         // Distances of the cells on both sides.
-        let sides = |at: [usize; 3]| {
-            let c = grid.dims[0] * (at[1] + grid.dims[1] * at[2]) + at[0];
-            (1..dims[a] - 1).contains(&at[a]).then(|| [d[c - stride], d[c]])
+        let sides = |face: usize| match grid.cells_beside(axis, face) {
+            [Some(below), Some(above)] => Some([d[below], d[above]]),
+            _ => None,
         };
         let rim = -2.0 * RIM * grid.dx;
         let is_rim = |[below, above]: [f64; 2]| ((below < 0.0) || (above < 0.0)) && below + above > rim;
@@ -45,7 +47,7 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
                         continue;
                     }
                     let index = other[0] + dims[0] * (other[1] + dims[1] * other[2]);
-                    if open[index] > LEAST_OPEN && free[index] && sides(other).is_some_and(is_inside) {
+                    if open[index] > LEAST_OPEN && free[index] && sides(index).is_some_and(is_inside) {
                         sum += u[index];
                         count += 1.0;
                     }
@@ -55,8 +57,7 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
         };
         let of_row = |row: usize| {
             let first = dims[0] * row;
-            let rim = (first..first + dims[0])
-                .filter(|&index| free[index] && sides(unravel(dims, index)).is_some_and(is_rim));
+            let rim = (first..first + dims[0]).filter(|&index| free[index] && sides(index).is_some_and(is_rim));
             rim.filter_map(|index| Some((index, mean_inside(unravel(dims, index))?))).collect::<Vec<_>>()
         };
         let rows = (0..dims[1] * dims[2]).into_par_iter().with_min_len(CHUNK);

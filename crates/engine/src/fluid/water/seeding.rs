@@ -66,6 +66,7 @@ pub struct Drain {
 
 /// How much of its part of the cell a particle's place varies over: enough to break up the lattice, too little to make
 /// waves on still water.
+/// Lowered from 0.6, so that still water starts still (row B4).
 const JITTER: f64 = 0.15;
 
 /// The parts of cells, and what sources and drains reach.
@@ -109,6 +110,7 @@ const NONE: u32 = u32::MAX;
 const MOST_PARTS: usize = 64;
 
 /// Particles that a source puts into one part in one step, at most.
+/// A choice: more would crowd it.
 const MOST_ROUNDS: u64 = 4;
 
 /// A part of a cell that a source may put a particle into, in the order in which it does.

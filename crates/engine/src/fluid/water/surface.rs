@@ -8,7 +8,7 @@
 //! ```
 //!
 //! which [`depth`] inverts. A flat surface is thus where it should be, to the last particle: there is no radius to
-//! choose. What fills less than about a cell stays below ρ = ½ and is spray.
+//! choose, unlike for a union of balls \[ZB17, §7\]. What fills less than about a cell stays below ρ = ½ and is spray.
 //!
 //! Solids take room away: the density is relative to the room ω that they leave in the neighbourhood,
 //! the same kernel's mean of the open parts of the cells.
@@ -76,9 +76,11 @@ impl Tight {
 }
 
 /// Where solids leave less room than this, particles are too few to tell whether there is liquid; the neighbours do.
+/// Raised from 0.3 together with the tests of thin moving walls (tests/verification/leaks.rs).
 const ENOUGH_ROOM: f64 = 0.6;
 
 /// Where they leave less than this, particles tell nothing at all.
+/// A choice: of the eight particles of a cell two are left there. It also bounds what density is divided by.
 const LEAST_ROOM: f64 = 0.25;
 
 /// Distance from a plane surface, in cells, positive outside, that leaves this density; at most 1.

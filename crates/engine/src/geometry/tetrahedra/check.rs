@@ -11,6 +11,7 @@ use crate::geometry::check::{Flaw, flaw};
 use glam::DVec3;
 
 /// Tetrahedra smaller than this part of the cube around the mesh are flat.
+/// A choice: that of a cube a ten-thousandth as wide.
 const FLAT: f64 = 1e-12;
 
 /// Why a solid cannot be used. Vertices and tetrahedra are counted from 0.

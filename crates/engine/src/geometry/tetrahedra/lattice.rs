@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 pub const VIOLATES: [f64; 2] = [0.24999, 0.41189];
 
 /// Cut points are this near to the surface, in long edges.
+/// A choice: far below the error of the mesh, which is of order h².
 const EXACT: f64 = 1e-9;
 
 /// Lattice points around a shape and their distances from it. Points are numbered: nodes first, then centres.

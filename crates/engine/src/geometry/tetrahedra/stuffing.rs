@@ -21,18 +21,23 @@ use glam::DVec3;
 use std::collections::BTreeSet;
 
 /// Most tetrahedra that are made.
+/// A guard against sizes that were mistyped: 0.8 million take a second (docs/methods/tetrahedra.md).
 const MOST_TETRAHEDRA: f64 = 2e6;
 
 /// Most lattice points that are sampled; a thin shape fills little of its box.
+/// A guard, too, of memory.
 const MOST_POINTS: f64 = 2e7;
 
 /// The mesh may lose or gain this part of the shape's volume.
+/// A choice that lets coarse meshes pass: a ball six tetrahedra across lacks 3 % (docs/methods/tetrahedra.md).
 const VOLUME_TOLERANCE: f64 = 0.35;
 
 /// Parts of the mesh smaller than this part of the whole may be left out as specks.
+/// A choice; it is warned of.
 const SPECK: f64 = 0.01;
 
 /// How often points that pinch the boundary are put back.
+/// A choice: points that are held stay so, and what pinches after as many rounds is refused as too coarse.
 const ROUNDS: usize = 10;
 
 /// Why a shape could not be filled.

@@ -1,6 +1,6 @@
 //! What keeps a tetrahedron from collapsing.
 //!
-//! Linear strain gives way evenly, to nothing and beyond: an element pressed to nothing resists with its modulus and no more. So
+//! Linear strain \[ZB17, eq. 3\] gives way evenly, to nothing and beyond: an element pressed to nothing resists with its modulus and no more. So
 //! principal stretches σ below a limit σ₀ cost more, the energy density Σ g(σ_i) on top of the linear one,
 //!
 //! ```text

@@ -17,6 +17,7 @@ use std::sync::Arc;
 const RING: usize = 32;
 
 /// A hull that has at most this much more volume than its mesh stands for it.
+/// A choice: dents of 1 % are filled up, for one hull instead of many parts.
 const CONVEX: f64 = 1.01;
 
 /// Voxels along the longest edge of a mesh's box when it is divided: a second for each distinct mesh, and a bowl with
@@ -24,6 +25,7 @@ const CONVEX: f64 = 1.01;
 const VOXELS: u32 = 64;
 
 /// How much hollow space, as part of the hull's volume, a convex part may still enclose.
+/// The bowl of [`VOXELS`] (crates/engine/tests/rigid/shapes.rs) is divided with this.
 const CONCAVITY: f64 = 0.002;
 
 /// About how many parts one mesh is divided into at most.

@@ -10,7 +10,8 @@
 //! which takes away what the joints forbid at the least kinetic energy, that is, by impulses along their own rows. Bodies that
 //! are pushed while joints hold them answer with R = F (1 − Qᵀ Q) Fᵀ. Both are orthogonal projections in the measure of kinetic
 //! energy, so that round-off is that of unit vectors, however light one body is and however heavy the other; rows that hold
-//! nothing new drop out of the basis.
+//! nothing new drop out of the basis. (\[A18, eq. 16\] does not tell of joints; here they are part of
+//! how bodies answer pressure.)
 
 use super::joint::JointRow;
 use super::momentum;

@@ -61,6 +61,7 @@ pub(super) struct Tie {
 }
 
 /// Rows with less than this part outside the span of the others are redundant.
+/// A choice: far above round-off, far below any angle that somebody would write into a scene.
 const DEPENDENT: f64 = 1e-9;
 
 impl JointKind {

@@ -48,6 +48,7 @@ use rapier3d_f64::prelude::*;
 use state::{Contacts, Memory};
 
 /// Sub-steps of a Rapier step.
+/// A choice: twice as many cost twice as much, and contact may be twice as stiff: see [`STIFFNESS`].
 const SUBSTEPS: usize = 8;
 
 /// Natural frequency of contacts between bodies, times the length of a sub-step; twice that against what does not
@@ -55,6 +56,7 @@ const SUBSTEPS: usize = 8;
 const STIFFNESS: f64 = 0.125;
 
 /// A body that Rapier stopped before the end of this part of its way hit something fast.
+/// All of it but for round-off.
 const STOPPED: f64 = 1.0 - 1e-6;
 
 /// The room bodies move in.

@@ -17,12 +17,15 @@ use rapier3d_f64::prelude::*;
 const JOINT_SUBSTEPS: usize = 8;
 
 /// Bodies of less than this part of the fluid's density are light: it pushes them with many times their weight.
+/// A choice: far above the thousandth at which joints threw buoys about at 38 m/s; what is heavier keeps friction and rebound in contact.
 pub const LIGHT: f64 = 0.2;
 
 /// Bodies may start this deep in a wall, in cells.
+/// A choice: what rounded numbers in a scene leave is below it.
 const IN_WALL: f64 = 1e-3;
 
 /// Overlaps at the start below this part of the smaller body's size are not worth a warning.
+/// A choice likewise; only a warning depends on it.
 const OVERLAP: f64 = 1e-3;
 
 impl Rigids {

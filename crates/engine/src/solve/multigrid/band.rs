@@ -2,13 +2,14 @@
 //!
 //! Cells beside a wall, a tie or any other change of coefficients, and their neighbours, are smoothed by themselves, red–black before the
 //! sweep over the whole level and black–red after it, so that the cycle stays symmetric. From zero, x₀ = (band sweeps of b) is
-//! followed by the cycle for b − L x₀, whose result is added.
+//! followed by the cycle for b − L x₀, whose result is added. Unlike \[A18, §6\], which has one sweep besides, that cycle is ours.
 
 use super::super::real::Real;
 use super::level::Level;
 use rayon::prelude::*;
 
 /// How far from a boundary the band reaches, cells.
+/// A choice: docs/pressure-solver.md, *Solvers by name*, shows that the band hardly matters here.
 const WIDTH: usize = 1;
 
 /// No such cell.

@@ -1,4 +1,5 @@
-//! Bodies and pockets of air in the cycle: what Σ = L + C Cᵀ, with pockets as further unknowns, needs beyond the cycle for L.
+//! Bodies and pockets of air in the cycle: what Σ = L + C Cᵀ, with pockets as further unknowns, needs beyond the cycle for L. (Unlike
+//! \[A18, eq. 10\], which preconditions Σ by cycles in which bodies are air.)
 //!
 //! If S smooths for L, then (S⁻¹ + C Cᵀ)⁻¹ smooths for Σ, and as convergently: S⁻¹ ≥ L gives S⁻¹ + C Cᵀ ≥ Σ, whatever the
 //! density of the bodies. Pockets ([`Pocket`](super::super::pockets::Pocket)) are treated alike: put S⁻¹ in the place of L.

@@ -31,9 +31,11 @@ use level::{Coarse, Level};
 use passes::Ring;
 
 /// With bodies, a level of at most this many cells is solved directly.
+/// A choice of cost: dense factors go with its cube.
 const BOTTOM: usize = 128;
 
 /// With bodies, levels with at most this many black cells are visited twice: there, bodies shrink to a few cells.
+/// With one visit many light bodies cost up to nine iterations more (docs/pressure-solver.md, *Bodies that answer*).
 const VISITED_TWICE: usize = 1 << 16;
 
 /// The cycle; `T` is the scalar it computes with.
