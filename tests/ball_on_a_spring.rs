@@ -3,8 +3,10 @@
 
 use bathtub_bench::worlds::{still_air, still_water};
 use bathtub_engine::fluid::FluidParams;
-use bathtub_engine::geometry::{Pose, RigidVelocity, Shape, SurfaceId};
+use bathtub_engine::geometry::{Pose, RigidVelocity, Shape, SurfaceId, TetMesh};
+use bathtub_engine::report::StepReport;
 use bathtub_engine::solid::Interface;
+use bathtub_engine::solid::elastic::{Elastic, Material};
 use bathtub_engine::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 use bathtub_engine::solid::{Attached, Family, Follow, Form, Freedoms, Outline, Place, Pushed, Response, Skin};
 use bathtub_engine::world::{TimeParams, World, WorldParams};
@@ -158,6 +160,38 @@ fn a_ball_without_a_spring_is_a_rigid_one_on_a_slider() {
         }
         assert!(own.state().solids.families[0][1].abs() > 0.05, "it moves");
     }
+}
+
+/// What touches it pushes it as it pushes the rigid one on its slider, though contact knows of neither: both give their freedoms. A block of rubber is
+/// thrown at the ball in air, from aside. Contact of rigid bodies also expects what the air did in the last step, 3e-4 of what the block does.
+#[test]
+fn a_block_that_hits_it_pushes_it_like_the_one_on_a_slider() {
+    let scene = || {
+        let mut params = still_air([16; 3], 1.0 / 16.0);
+        params.time = steps_of(0.01);
+        let rest = TetMesh::block(DVec3::splat(0.25), [4; 3]).mapped(|x| x + HOME - DVec3::new(0.32, 0.05, 0.0));
+        params.elastic = vec![Elastic::new("block", rest, Material::new(1e5, 0.3, 500.0)).moving([1.5, 0.0, 0.0])];
+        params
+    };
+    let axis = DVec3::new(0.8, 0.6, 0.0);
+    let mut own = world(scene(), vec![Ball::new(HOME, axis, 400.0, 0.0)]);
+    let mut params = scene();
+    params.bodies = vec![RigidBody::new("ball", Shape::Sphere { radius: RADIUS }, 400.0).at(HOME)];
+    params.joints = vec![Joint { kind: JointKind::Slider { axis }, body: 0, other: None, anchor: HOME }];
+    let mut rigid = World::new(params).unwrap();
+    let named = |report: &StepReport, name: &str| {
+        report.bodies.iter().find(|body| body.name == name).map(|body| [body.velocity, body.position]).unwrap()
+    };
+    let mut fastest = 0.0f64;
+    for step in 0..12 {
+        let (one, other) = (own.step().unwrap(), rigid.step().unwrap());
+        for name in ["ball", "block"] {
+            let apart = (0..2).map(|n| (named(&one, name)[n] - named(&other, name)[n]).length()).fold(0.0, f64::max);
+            assert!(apart < 5e-4, "{name}, step {step}: {apart:e}");
+        }
+        fastest = fastest.max(named(&one, "ball")[0].length());
+    }
+    assert!(fastest > 0.5, "it was hit: {fastest} m/s");
 }
 
 /// The fluid swings with it: ω² = k/(m + m'), with the added mass m' that the first step shows.

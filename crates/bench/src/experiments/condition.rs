@@ -56,7 +56,7 @@ impl Matrices {
         let (params, body) = (Zb17Params::default(), &system.terms.yielding[0]);
         let step = body.step.clone();
         // ρ Δt Z₂ = A − σ (1 + Δt τm) M.
-        let mut matrix = step.system.clone();
+        let mut matrix = (*step.system).clone();
         for (vertex, mass) in step.damped.iter().enumerate() {
             let own = matrix.position(vertex, vertex).expect("a diagonal in every row");
             matrix.blocks[own] -= DMat3::from_diagonal(DVec3::splat(params.sigma * mass));

@@ -1,8 +1,8 @@
 //! Contact of elastic bodies with the domain's sides, obstacles, rigid bodies and one another.
 //!
 //! A *touch* is a vertex of one surface near another surface: along its normal the two must not come nearer than they are apart,
-//! n·(v₁ − v₂) ≥ −gap/Δt. An impulse λ along n changes velocities by W λ, where W = C R Cᵀ with the response R of all bodies:
-//! A⁻¹ of an elastic one, elasticity over the step included, M⁻¹ of a rigid one, nothing of what is scripted. Impulses follow by
+//! n·(v₁ − v₂) ≥ −gap/Δt. Contact asks solids for what the fluid asks them for, their [`Freedoms`]: with C = n·N at the two points, an impulse λ along n
+//! changes C v by W λ, W = C R Cᵀ with the response R, elasticity over the step and joints included; what is scripted has none. Impulses follow by
 //! projected Gauss–Seidel,
 //!
 //! ```text
@@ -15,15 +15,18 @@
 //! What moves as it is told (sides, obstacles) goes on pushing while the fluid does: it supports the body in the pressure solve
 //! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.
 
+use super::film::add;
 use super::folds::folds;
 use super::immersed::{Immersed, Near};
+use super::interface::point_near;
 use crate::fluid::boundary::Wall;
-use crate::geometry::{Nearest, SurfaceId};
+use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
-use crate::solid::rigid::{RigidState, Rigids};
+use crate::solid::{Attached, Freedoms, Point, Pushed, Response};
 use crate::solve::{FRICTION, Support};
 use glam::DVec3;
+use std::collections::BTreeMap;
 
 /// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
 pub(super) const FILM: f64 = 0.05;
@@ -44,19 +47,17 @@ const ROUNDS: usize = 400;
 const SETTLED: f64 = 1e-6;
 
 /// One side of a touch.
-#[derive(Clone, Debug)]
-pub(super) enum Side {
-    /// Vertices of an elastic body, with weights.
-    Elastic { body: usize, corners: [(u32, f64); 3] },
-    /// A point of a free rigid body, m.
-    Rigid { body: usize, at: DVec3 },
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    /// A point of a surface that answers.
+    Answers { surface: SurfaceId, point: Point },
     /// Something that moves as it is told, m/s.
     Given { velocity: DVec3 },
 }
 
 /// A place where two surfaces are near each other.
-#[derive(Clone, Debug)]
-pub(super) struct Touch {
+#[derive(Clone, Copy, Debug)]
+struct Touch {
     sides: [Side; 2],
     /// From the second side to the first.
     normal: DVec3,
@@ -64,67 +65,95 @@ pub(super) struct Touch {
     gap: f64,
 }
 
-/// The solids that contact moves.
-pub struct Movers<'a> {
-    /// Elastic ones; their step is predicted.
-    pub elastic: &'a mut [(String, ElasticBody)],
-    /// Rigid ones.
-    pub rigids: &'a Rigids,
-    /// How these move.
-    pub state: &'a mut RigidState,
-    /// The surfaces of the elastic and of the rigid ones, in their order.
-    pub surfaces: [&'a [SurfaceId]; 2],
-    /// Which elastic ones the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
+/// Where solids may touch over a step.
+pub struct Encounter<'a> {
+    /// The domain.
+    pub grid: &'a Grid,
+    /// Its sides.
+    pub walls: [[Wall; 2]; 3],
+    /// All surfaces.
+    pub immersed: &'a Immersed,
+    /// Length of the step, s.
+    pub dt: f64,
+    /// The elastic bodies, which touch with their vertices.
+    pub elastic: &'a [(String, ElasticBody)],
+    /// Their surfaces.
+    pub surfaces: &'a [SurfaceId],
+    /// Which of them the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
     /// of the last step would spin a light body.
     pub pressed: Vec<bool>,
 }
 
-/// One direction of a touch: how both sides move along it, and what an impulse along it does.
+/// What solids that touch do to each other.
+pub struct Struck {
+    /// To the freedoms of each unit; nothing to those that touch nothing.
+    pub pushes: Vec<Option<Pushed>>,
+    /// What each elastic body could lean on, if anything of that pushes it.
+    pub supports: Vec<Vec<Support>>,
+}
+
+/// N, v* and M̂⁻¹ of all that answers, by surfaces.
+struct Units<'a> {
+    units: &'a [Freedoms],
+    /// The unit of a surface, and its place there.
+    of: BTreeMap<SurfaceId, (usize, usize)>,
+}
+
+/// One direction of a touch: a row C over freedoms, how both sides move along it, and what an impulse along it does.
 struct ContactRow {
     touch: usize,
     direction: DVec3,
+    /// C: unit, three of its freedoms, and what these count.
+    parts: Vec<(usize, usize, DVec3)>,
     /// Least velocity along it.
     target: f64,
     /// Velocity along it without any impulse, m/s.
     velocity: f64,
-    /// Changes of velocity of elastic bodies by a unit impulse, per body.
+    /// R Cᵀ, unit by unit.
     answers: Vec<(usize, Vec<f64>)>,
 }
 
-/// Let solids that touch push each other over a step of `dt`, s; then bodies lean on what moves as it is told, if `they_lean`.
-pub fn resolve(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, they_lean: bool, solids: &mut Movers) {
-    let (touches, near) = find(grid, walls, immersed, dt, solids);
+/// Let solids that touch push each other: what that does to the freedoms of `units`, and what bodies may then lean on.
+pub fn resolve(encounter: &Encounter, units: &[Freedoms]) -> Struck {
+    let units = Units::new(units);
+    let (touches, near) = find(encounter, &units);
+    let mut struck = Struck { pushes: vec![None; units.units.len()], supports: Vec::new() };
     if touches.is_empty() {
-        return;
+        return struck;
     }
-    let mut rows: Vec<ContactRow> = Vec::new();
-    for (n, touch) in touches.iter().enumerate() {
+    let of_touch = |(n, touch): (usize, &Touch)| {
         let tangent = touch.normal.any_orthonormal_vector();
-        let directions = [touch.normal, tangent, touch.normal.cross(tangent)];
-        for (d, direction) in directions.into_iter().enumerate() {
-            rows.push(ContactRow {
-                touch: n,
-                direction,
-                target: if d == 0 { least_velocity(grid.dx, touch.gap, dt) } else { 0.0 },
-                velocity: solids.speed(touch, direction),
-                answers: solids.answers(touch, direction),
-            });
-        }
+        [touch.normal, tangent, touch.normal.cross(tangent)].map(|direction| units.row(n, touch, direction))
+    };
+    let mut rows: Vec<ContactRow> = touches.iter().enumerate().flat_map(of_touch).collect();
+    for row in rows.iter_mut().step_by(3) {
+        row.target = least_velocity(encounter.grid.dx, touches[row.touch].gap, encounter.dt);
     }
     let n = rows.len();
-    let matrix: Vec<f64> =
-        (0..n * n).map(|place| solids.change(&touches, &rows[place / n], &rows[place % n])).collect();
-    let is_pressed = |side: &Side| matches!(side, Side::Elastic { body, .. } if solids.pressed[*body]);
-    let slides: Vec<bool> = touches.iter().map(|touch| touch.sides.iter().any(is_pressed)).collect();
+    let matrix: Vec<f64> = (0..n * n).map(|place| rows[place / n].change(&rows[place % n])).collect();
+    let slides: Vec<bool> = touches.iter().map(|touch| encounter.is_pressed(touch)).collect();
     let impulses = gauss_seidel(&matrix, &rows, |touch| if slides[touch] { 0.0 } else { FRICTION });
-    for (row, impulse) in rows.iter().zip(&impulses) {
-        solids.apply(&touches[row.touch], row, *impulse);
+    for (row, impulse) in rows.iter().zip(&impulses).filter(|(_, impulse)| **impulse != 0.0) {
+        for (unit, n, part) in &row.parts {
+            let nothing = vec![0.0; units.units[*unit].velocity.len()];
+            let pushed = struck.pushes[*unit].get_or_insert_with(|| Pushed {
+                lift: nothing.clone(),
+                impulse: nothing,
+                change: Vec::new(),
+            });
+            add(&mut pushed.impulse, *n, *impulse * *part);
+        }
     }
-    if they_lean {
-        let pushing = touches.iter().zip(rows.chunks_exact(3)).zip(impulses.chunks_exact(3));
-        let pushing = pushing.map(|((touch, rows), impulses)| (touch, rows, impulses[0]));
-        solids.lean(grid.dx, dt, pushing.chain(near.iter().map(|touch| (touch, &[][..], 0.0))));
+    for (pushed, unit) in struck.pushes.iter_mut().zip(units.units) {
+        if let (Some(pushed), Response::Dense { .. }) = (pushed, &unit.response) {
+            pushed.change.clone_from(&pushed.impulse);
+            unit.response.respond(&mut pushed.change);
+        }
     }
+    let pushing = touches.iter().zip(rows.chunks_exact(3)).zip(impulses.chunks_exact(3));
+    let pushing = pushing.map(|((touch, rows), impulses)| (touch, rows, impulses[0]));
+    struck.supports = encounter.supports(&units, pushing.chain(near.iter().map(|touch| (touch, &[][..], 0.0))));
+    struck
 }
 
 /// How fast surfaces must part over a step of `dt`, s, if the gap between them is so wide, m: at least as fast as closes it, if it is open.
@@ -158,14 +187,6 @@ fn gauss_seidel(matrix: &[f64], rows: &[ContactRow], friction: impl Fn(usize) ->
     impulses
 }
 
-/// The corners of the triangle of a body that is nearest to a point, with weights, and the way from there to the point.
-fn point_on(body: &ElasticBody, nearest: &Nearest, at: DVec3) -> ([(u32, f64); 3], DVec3) {
-    let triangle = body.surface().triangles[nearest.triangle as usize];
-    let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
-    let on_surface: DVec3 = corners.iter().map(|(v, w)| *w * body.positions()[*v as usize]).sum();
-    (corners, (at - on_surface).normalize_or_zero() * nearest.distance.signum())
-}
-
 /// The sides of the domain that stop a vertex and are nearer than `around`, m: the way inwards, and the gap. A vertex that is beyond a side at
 /// rest is meant to be there: a piston fills its cylinder.
 fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around: f64) -> Vec<(DVec3, f64)> {
@@ -183,11 +204,17 @@ fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around
     near
 }
 
+/// A vertex of an elastic body.
+fn vertex_of(body: &ElasticBody, vertex: u32) -> Point {
+    let at = body.positions()[vertex as usize];
+    Point { at, corners: [1.0, 0.0, 0.0].map(|weight| (vertex, at, weight)) }
+}
+
 /// All touches that could matter within the step, and vertices near what moves as it is told that do not touch it.
-fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids: &Movers) -> (Vec<Touch>, Vec<Touch>) {
+fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
+    let Encounter { grid, walls, immersed, dt, elastic, surfaces, .. } = *encounter;
     let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
-    let [elastic_surfaces, _] = solids.surfaces;
     // In a flat scene bodies touch with their sides, never with their front and back, which all have in the same planes.
     let moving = DVec3::from(Axis::ALL.map(|axis| if grid.is_flat(axis) { 0.0 } else { 1.0 }));
     let amid = |at: DVec3| moving * at + (DVec3::ONE - moving) * 0.5 * (grid.origin + grid.upper());
@@ -198,71 +225,147 @@ fn find(grid: &Grid, walls: [[Wall; 2]; 3], immersed: &Immersed, dt: f64, solids
         }
         let normal = (moving * normal).normalize();
         let touch = Touch { sides, normal, gap: gap - film };
-        if touch.gap + dt * solids.speed(&touch, normal) < 0.0 || touch.gap < 0.0 {
+        if touch.gap + dt * units.speed(&touch, normal) < 0.0 || touch.gap < 0.0 {
             touches.push(touch);
         } else if matches!(touch.sides[1], Side::Given { .. }) {
             near.push(touch);
         }
     };
     let fastest = |body: &ElasticBody| body.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
-    for (n, (_, body)) in solids.elastic.iter().enumerate().filter(|(_, (_, body))| body.is_active()) {
+    for ((_, body), &surface) in elastic.iter().zip(surfaces).filter(|((_, body), _)| body.is_active()) {
         let reach = film + 2.0 * dt * fastest(body);
         let around = reach.max(NEAR * grid.dx);
+        let own = |vertex: u32| Side::Answers { surface, point: vertex_of(body, vertex) };
         for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
             let at = body.positions()[vertex as usize];
-            let own = Side::Elastic { body: n, corners: [(vertex, 1.0), (vertex, 0.0), (vertex, 0.0)] };
             let rest = body.rest().vertices[vertex as usize];
             for (inwards, gap) in sides_near(grid, walls, [at, rest], around) {
-                add([own.clone(), Side::Given { velocity: DVec3::ZERO }], inwards, gap);
+                add([own(vertex), Side::Given { velocity: DVec3::ZERO }], inwards, gap);
             }
-            for Near { surface, distance, normal } in immersed.near(grid.dx, elastic_surfaces[n], amid(at), around) {
-                if let Some(side) = solids.side(immersed, surface, amid(at)) {
-                    add([own.clone(), side], normal, distance);
+            for Near { surface: other, distance, normal } in immersed.near(grid.dx, surface, amid(at), around) {
+                if let Some(side) = units.side(immersed, other, amid(at)) {
+                    add([own(vertex), side], normal, distance);
                 }
             }
         }
         for fold in folds(body, reach, film) {
-            let own = Side::Elastic { body: n, corners: [(fold.vertex, 1.0), (fold.vertex, 0.0), (fold.vertex, 0.0)] };
-            add([own, Side::Elastic { body: n, corners: fold.corners }], fold.normal, fold.gap);
+            let corners = fold.corners.map(|(v, weight)| (v, body.positions()[v as usize], weight));
+            let point = Point { at: corners.iter().map(|(_, x, weight)| *weight * *x).sum(), corners };
+            add([own(fold.vertex), Side::Answers { surface, point }], fold.normal, fold.gap);
         }
-        // Corners of rigid bodies against the triangles of this one.
-        for (surface, corner) in immersed.corners_near(elastic_surfaces[n], reach) {
+        // Corners of what keeps its shape against the triangles of this one.
+        for (other, corner) in immersed.corners_near(surface, reach) {
             let corner = amid(corner);
-            let Some(nearest) =
-                immersed.nearest_on(elastic_surfaces[n], corner).filter(|nearest| nearest.distance < reach)
-            else {
+            let Some(nearest) = immersed.nearest_on(surface, corner).filter(|nearest| nearest.distance < reach) else {
                 continue;
             };
-            let (corners, normal) = point_on(body, &nearest, corner);
-            let rigid = solids.side(immersed, surface, corner).filter(|_| normal != DVec3::ZERO);
-            if let Some(rigid) = rigid {
-                add([rigid, Side::Elastic { body: n, corners }], normal, nearest.distance);
+            let Some(Side::Answers { point, .. }) = units.side(immersed, surface, corner) else { continue };
+            let on_surface: DVec3 = point.corners.iter().map(|(_, x, weight)| *weight * *x).sum();
+            let normal = (corner - on_surface).normalize_or_zero() * nearest.distance.signum();
+            let side = units.side(immersed, other, corner).filter(|_| normal != DVec3::ZERO);
+            if let Some(side) = side {
+                add([side, Side::Answers { surface, point }], normal, nearest.distance);
             }
         }
     }
     (touches, near)
 }
 
-impl Movers<'_> {
-    /// Who is at a point near a surface; nobody, if it is of an elastic body that is not near after all.
-    fn side(&self, immersed: &Immersed, surface: SurfaceId, at: DVec3) -> Option<Side> {
-        let [elastic, rigid] = self.surfaces.map(|surfaces| surfaces.iter().position(|own| *own == surface));
-        if let Some(body) = elastic {
-            let nearest = immersed.nearest_on(surface, at)?;
-            let triangle = self.elastic[body].1.surface().triangles[nearest.triangle as usize];
-            let corners = std::array::from_fn(|c| (triangle[c], nearest.weights[c]));
-            return Some(Side::Elastic { body, corners });
-        }
-        let given = || Side::Given { velocity: immersed.velocity_at(surface, at) };
-        Some(rigid.map_or_else(given, |body| Side::Rigid { body, at }))
+impl<'a> Units<'a> {
+    fn new(units: &'a [Freedoms]) -> Self {
+        let of_unit = |(n, unit): (usize, &Freedoms)| {
+            unit.surfaces.iter().enumerate().map(|(place, attached)| (attached.surface, (n, place))).collect::<Vec<_>>()
+        };
+        Self { units, of: units.iter().enumerate().flat_map(of_unit).collect() }
     }
 
-    /// Let elastic bodies lean on what moves as it is told; `touches` come with their rows, if they have any, and the impulse of the first. Bodies
-    /// that are pressed have friction there, too.
-    fn lean<'a>(&mut self, dx: f64, dt: f64, touches: impl Iterator<Item = (&'a Touch, &'a [ContactRow], f64)>) {
+    fn attached(&self, surface: SurfaceId) -> Option<(usize, &Attached)> {
+        self.of.get(&surface).map(|&(unit, place)| (unit, &self.units[unit].surfaces[place]))
+    }
+
+    /// Who is at a point near a surface; nobody, if that deforms and is not near after all.
+    fn side(&self, immersed: &Immersed, surface: SurfaceId, at: DVec3) -> Option<Side> {
+        match self.attached(surface) {
+            Some((_, attached)) => point_near(immersed, attached, at).map(|point| Side::Answers { surface, point }),
+            None => Some(Side::Given { velocity: immersed.velocity_at(surface, at) }),
+        }
+    }
+
+    /// C of a direction: what freedoms count in the speed at which the sides of a touch part along it.
+    fn parts(&self, touch: &Touch, direction: DVec3) -> Vec<(usize, usize, DVec3)> {
+        let mut parts = Vec::new();
+        for (side, push) in touch.sides.iter().zip([direction, -direction]) {
+            let Side::Answers { surface, point } = side else { continue };
+            let Some((unit, Attached { first, follow, .. })) = self.attached(*surface) else { continue };
+            follow.gather(point, push, |n, part| {
+                if part != DVec3::ZERO {
+                    parts.push((unit, first / 3 + n, part));
+                }
+            });
+        }
+        parts
+    }
+
+    /// How fast the sides of a touch part along a direction, m/s.
+    fn speed(&self, touch: &Touch, direction: DVec3) -> f64 {
+        let of_part =
+            |(unit, n, part): (usize, usize, DVec3)| part.dot(DVec3::from_slice(&self.units[unit].velocity[3 * n..]));
+        let of_given = |(side, sign): (&Side, f64)| match side {
+            Side::Given { velocity } => sign * direction.dot(*velocity),
+            Side::Answers { .. } => 0.0,
+        };
+        let answering: f64 = self.parts(touch, direction).into_iter().map(of_part).sum();
+        answering + touch.sides.iter().zip([1.0, -1.0]).map(of_given).sum::<f64>()
+    }
+
+    fn row(&self, number: usize, touch: &Touch, direction: DVec3) -> ContactRow {
+        let parts = self.parts(touch, direction);
+        let mut answers: Vec<(usize, Vec<f64>)> = Vec::new();
+        for (unit, n, part) in &parts {
+            if answers.iter().all(|(other, _)| other != unit) {
+                answers.push((*unit, vec![0.0; self.units[*unit].velocity.len()]));
+            }
+            let own = answers.iter_mut().find(|(other, _)| other == unit);
+            add(&mut own.expect("it is among them").1, *n, *part);
+        }
+        answers.iter_mut().for_each(|(unit, answer)| self.units[*unit].response.respond(answer));
+        ContactRow { touch: number, direction, parts, target: 0.0, velocity: self.speed(touch, direction), answers }
+    }
+}
+
+impl ContactRow {
+    /// How much a unit impulse of another row changes the velocity along this one: an entry of W.
+    fn change(&self, by: &Self) -> f64 {
+        let of_part = |(unit, n, part): &(usize, usize, DVec3)| {
+            let answer = by.answers.iter().find(|(other, _)| other == unit);
+            answer.map_or(0.0, |(_, answer)| part.dot(DVec3::from_slice(&answer[3 * n..])))
+        };
+        self.parts.iter().map(of_part).sum()
+    }
+}
+
+impl Encounter<'_> {
+    fn number(&self, side: &Side) -> Option<usize> {
+        let Side::Answers { surface, .. } = side else { return None };
+        self.surfaces.iter().position(|own| own == surface)
+    }
+
+    fn is_pressed(&self, touch: &Touch) -> bool {
+        touch.sides.iter().any(|side| self.number(side).is_some_and(|body| self.pressed[body]))
+    }
+
+    /// What elastic bodies can lean on, of what moves as it is told; `touches` come with their rows, if they have any, and the impulse of the first.
+    /// Bodies that are pressed have friction there, too.
+    fn supports<'a>(
+        &self,
+        units: &Units,
+        touches: impl Iterator<Item = (&'a Touch, &'a [ContactRow], f64)>,
+    ) -> Vec<Vec<Support>> {
+        let (dx, dt) = (self.grid.dx, self.dt);
         let mut supports: Vec<Vec<Support>> = self.elastic.iter().map(|_| Vec::new()).collect();
         for (touch, rows, impulse) in touches {
-            let [Side::Elastic { body, corners }, Side::Given { velocity }] = &touch.sides else { continue };
+            let [Side::Answers { point, .. }, Side::Given { velocity }] = &touch.sides else { continue };
+            let Some(body) = self.number(&touch.sides[0]) else { continue };
             let (normal, gap) = (touch.normal, touch.gap);
             // What is farther away is in reach of a body that the fluid of the last step throws there; this one's may not.
             if gap > NEAR * dx {
@@ -271,113 +374,25 @@ impl Movers<'_> {
             // Out of the film, if it is in it, is no haste: the fluid there would have to be as fast as the film is thin.
             let parting = if gap > -FILM * dx { -gap.max(0.0) / dt } else { least_velocity(dx, gap, dt) };
             let support = |direction: DVec3, parting: f64, answer: Vec<f64>| Support {
-                row: vec![(3 * corners[0].0 as usize, direction)],
+                row: vec![(3 * point.corners[0].0 as usize, direction)],
                 least: direction.dot(*velocity) + parting,
                 answer,
                 impulse: 0.0,
                 of: None,
             };
             let answer = |row: &ContactRow| row.answers[0].1.clone();
-            let first = rows.first().map_or_else(|| self.answers(touch, normal).swap_remove(0).1, answer);
-            let own = &mut supports[*body];
+            let first = rows.first().map_or_else(|| answer(&units.row(0, touch, normal)), answer);
+            let own = &mut supports[body];
             let number = own.len();
             own.push(Support { impulse, ..support(normal, parting, first) });
-            for row in rows.iter().skip(1).filter(|_| self.pressed[*body]) {
+            for row in rows.iter().skip(1).filter(|_| self.pressed[body]) {
                 own.push(Support { of: Some(number), ..support(row.direction, 0.0, answer(row)) });
             }
         }
-        for ((_, body), supports) in self.elastic.iter_mut().zip(supports) {
-            if supports.iter().any(|support| support.impulse > 0.0) {
-                body.lean_on(supports);
-            }
+        // Nothing that pushes nobody holds anybody.
+        for own in supports.iter_mut().filter(|own| own.iter().all(|support| support.impulse <= 0.0)) {
+            own.clear();
         }
-    }
-
-    /// How fast the sides of a touch part along a direction, m/s.
-    fn speed(&self, touch: &Touch, direction: DVec3) -> f64 {
-        let [first, second] = touch.sides.each_ref().map(|side| self.velocity(side));
-        direction.dot(first - second)
-    }
-
-    fn velocity(&self, side: &Side) -> DVec3 {
-        match side {
-            Side::Elastic { body, corners } => {
-                let velocities = self.elastic[*body].1.velocities();
-                corners.iter().map(|(v, weight)| *weight * velocities[*v as usize]).sum()
-            }
-            Side::Rigid { body, at } => self.rigids.velocity(self.state, *body).at(*at),
-            Side::Given { velocity } => *velocity,
-        }
-    }
-
-    /// What a unit impulse along a direction does to the elastic bodies of a touch.
-    fn answers(&self, touch: &Touch, direction: DVec3) -> Vec<(usize, Vec<f64>)> {
-        let mut answers: Vec<(usize, Vec<f64>)> = Vec::new();
-        for (side, sign) in touch.sides.iter().zip([1.0, -1.0]) {
-            let Side::Elastic { body, corners } = side else { continue };
-            let solid = &self.elastic[*body].1;
-            let mut impulse = vec![0.0; 3 * solid.positions().len()];
-            for (v, weight) in corners {
-                let push = sign * *weight * direction;
-                impulse[3 * *v as usize..][..3].iter_mut().zip(push.to_array()).for_each(|(i, push)| *i += push);
-            }
-            solid.respond(&mut impulse);
-            answers.push((*body, impulse));
-        }
-        answers
-    }
-
-    /// How much a unit impulse of one row changes the velocity along another.
-    fn change(&self, touches: &[Touch], along: &ContactRow, by: &ContactRow) -> f64 {
-        let mut change = 0.0;
-        for (side, sign) in touches[along.touch].sides.iter().zip([1.0, -1.0]) {
-            match side {
-                Side::Elastic { body, corners } => {
-                    for (_, answer) in by.answers.iter().filter(|(other, _)| other == body) {
-                        let moved: DVec3 = corners
-                            .iter()
-                            .map(|(v, weight)| *weight * DVec3::from_slice(&answer[3 * *v as usize..]))
-                            .sum();
-                        change += sign * along.direction.dot(moved);
-                    }
-                }
-                Side::Rigid { body, at } => {
-                    for (other, other_sign) in touches[by.touch].sides.iter().zip([1.0, -1.0]) {
-                        if let Side::Rigid { body: same, at: there } = other
-                            && same == body
-                        {
-                            let push = other_sign * by.direction;
-                            change += sign * along.direction.dot(self.rigid_answer(*body, *there, push, *at));
-                        }
-                    }
-                }
-                Side::Given { .. } => {}
-            }
-        }
-        change
-    }
-
-    /// The change of velocity `at` a point of a rigid body by an impulse given `there`.
-    fn rigid_answer(&self, body: usize, there: DVec3, impulse: DVec3, at: DVec3) -> DVec3 {
-        let (properties, place) = (self.rigids.properties(body), &self.state.bodies[body]);
-        let spin = properties.inverse_inertia(place.rotation) * (there - place.position).cross(impulse);
-        properties.inverse_mass() * impulse + spin.cross(at - place.position)
-    }
-
-    fn apply(&mut self, touch: &Touch, row: &ContactRow, impulse: f64) {
-        if impulse == 0.0 {
-            return;
-        }
-        for (body, answer) in &row.answers {
-            let change: Vec<f64> = answer.iter().map(|v| impulse * v).collect();
-            self.elastic[*body].1.add_velocity(&change);
-        }
-        for (side, sign) in touch.sides.iter().zip([1.0, -1.0]) {
-            if let Side::Rigid { body, at } = side {
-                let push = sign * impulse * row.direction;
-                let arm = *at - self.state.bodies[*body].position;
-                self.rigids.apply_impulse(self.state, *body, push, arm.cross(push));
-            }
-        }
+        supports
     }
 }

@@ -19,19 +19,31 @@ pub struct ElasticSide<'a> {
     surfaces: &'a [SurfaceId],
     /// Length of the step, s.
     dt: f64,
+    /// The least part of their volume with which they take part.
+    least: f64,
     pushes: Vec<Pushed>,
 }
 
 impl<'a> ElasticSide<'a> {
-    /// The bodies as they come to the solve.
+    /// The bodies as they come to the solve. What is all but crushed to nothing is no solid to the fluid: pressure would turn it inside out, and then
+    /// pull at it without end.
     pub fn new(bodies: &'a mut [(String, ElasticBody)], surfaces: &'a [SurfaceId], dt: f64) -> Self {
-        Self { bodies, surfaces, dt, pushes: Vec::new() }
+        Self { bodies, surfaces, dt, least: NOTHING, pushes: Vec::new() }
     }
 
-    /// Those that fluid meets. What is all but crushed to nothing is no solid: pressure would turn it inside out, and then pull at it
-    /// without end.
+    /// From now on all of them take part, as they do where they touch something.
+    pub fn with_crushed(&mut self) {
+        self.least = f64::NEG_INFINITY;
+    }
+
+    /// The bodies and their surfaces.
+    pub fn bodies(&self) -> (&[(String, ElasticBody)], &[SurfaceId]) {
+        (self.bodies, self.surfaces)
+    }
+
+    /// Those that take part.
     fn met(&self) -> impl Iterator<Item = usize> {
-        let is_met = |body: &ElasticBody| body.is_active() && body.volume() > NOTHING * body.rest().volume();
+        let is_met = |body: &ElasticBody| body.is_active() && body.volume() > self.least * body.rest().volume();
         self.bodies.iter().enumerate().filter(move |(_, (_, body))| is_met(body)).map(|(n, _)| n)
     }
 
@@ -60,7 +72,7 @@ pub fn freedoms(body: &ElasticBody, surface: SurfaceId, dt: f64) -> Freedoms {
     let damping = 1.0 + dt * body.material().mass_damping;
     let step = ElasticStep {
         dt,
-        system: body.system().clone(),
+        system: body.shared_system(),
         factor: body.factor().clone(),
         masses: body.masses().to_vec(),
         damped: body.masses().iter().map(|m| damping * m).collect(),
@@ -117,6 +129,11 @@ impl Answers for ElasticSide<'_> {
     }
 
     fn finish(&mut self) {}
+
+    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+        let body = self.met().nth(unit).expect("its freedoms were given");
+        self.bodies[body].1.apply_impulse(&pushed.impulse);
+    }
 
     fn totals(&self) -> Vec<SurfacePush> {
         let total = |n: usize, impulses: &[f64]| {

@@ -65,6 +65,10 @@ impl Answers for FamilySide<'_> {
         self.pushes.iter().enumerate().for_each(|(unit, pushed)| self.family.take(unit, pushed));
     }
 
+    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+        self.family.take(unit, pushed);
+    }
+
     fn totals(&self) -> Vec<SurfacePush> {
         let of_unit = |(surfaces, pushed): (&Vec<Attached>, &Pushed)| {
             let push = |attached: &Attached| SurfacePush {

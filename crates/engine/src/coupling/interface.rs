@@ -151,13 +151,13 @@ fn polygons(
     polygons.map(piece).collect()
 }
 
-/// The point of a surface that a face of the grid moves with, if there is one near it.
-fn point_near(scene: &Scene, attached: &Attached, at: DVec3) -> Option<Point> {
+/// The point of a surface that a place in the world moves with, if there is one near it.
+pub(super) fn point_near(immersed: &Immersed, attached: &Attached, at: DVec3) -> Option<Point> {
     if !attached.follow.deforms() {
         return Some(Point { at, ..Point::default() });
     }
-    let nearest = scene.immersed.nearest_on(attached.surface, at)?;
-    let solid = scene.immersed.body(attached.surface);
+    let nearest = immersed.nearest_on(attached.surface, at)?;
+    let solid = immersed.body(attached.surface);
     Some(Point { at, ..solid.point(nearest.triangle, at, |_| nearest.weights) })
 }
 
@@ -167,7 +167,7 @@ fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)
     let mut pieces = Vec::new();
     for face in scene.boundary.given.iter().filter(|face| face.body == Some(attached.surface)) {
         let (at, cells) = (scene.grid.face_at(face.axis, face.index), scene.grid.cells_beside(face.axis, face.index));
-        let point = point_near(scene, attached, at);
+        let point = point_near(scene.immersed, attached, at);
         let open = scene.boundary.open.axes[face.axis.index()][face.index];
         for (cell, sign) in cells.into_iter().zip([-open, open]) {
             let Some(cell) = cell.map(|cell| cell as u32) else { continue };
@@ -187,7 +187,7 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
     for face in scene.boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let (axis, index) = (face.axis, face.index);
         let (at, cells) = (scene.grid.face_at(axis, index), scene.grid.cells_beside(axis, index));
-        let Some(point) = point_near(scene, attached, at) else { continue };
+        let Some(point) = point_near(scene.immersed, attached, at) else { continue };
         let open = scene.boundary.open.axes[axis.index()][index];
         let is_wet =
             |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(|cell| scene.medium.is_in(cell));
@@ -235,7 +235,7 @@ fn lift_at_faces(scene: &Scene, attached: &Attached, wet: f64, lift: &mut [f64])
     }
     for face in boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let at = grid.face_at(face.axis, face.index);
-        let Some(point) = point_near(scene, attached, at) else { continue };
+        let Some(point) = point_near(scene.immersed, attached, at) else { continue };
         let outwards = f64::from(face.is_wet[1]) - f64::from(face.is_wet[0]);
         let open = boundary.open.axes[face.axis.index()][face.index] * grid.dx * grid.dx;
         give(&point, outwards * open * pressure(at) * face.axis.unit());

@@ -19,6 +19,7 @@ use crate::grid::{
 };
 use glam::DVec3;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Momentum of the fluid is known to its round-off: this part of what moves counts as exchanged.
 const MOVING: f64 = 1e-3;
@@ -34,26 +35,20 @@ pub struct Carried {
 pub fn carried(grid: &Grid, boundary: &Boundary, liquid: Option<&CellField>, velocity: &FaceField) -> Carried {
     let mut carried = Carried::default();
     for axis in Axis::ALL {
-        let (a, dims, stride) = (axis.index(), grid.face_dims(axis), strides(grid.dims)[axis.index()]);
-        let (open, free, u) = (&boundary.open.axes[a], &boundary.free.axes[a], &velocity.axes[a]);
+        let (a, dims) = (axis.index(), grid.face_dims(axis));
+        let of = |faces: Range<usize>| FaceRun {
+            open: &boundary.open.axes[a][faces.clone()],
+            free: &boundary.free.axes[a][faces.clone()],
+            u: &velocity.axes[a][faces],
+        };
         let Sums([momentum, size]) = sum_rows(dims, |j, k| {
-            let mut sums = Sums::default();
-            for i in 0..dims[0] {
-                let (face, at) = (i + dims[0] * (j + dims[1] * k), [i, j, k][a]);
-                if !free[face] {
-                    continue;
-                }
-                let part = match liquid {
-                    Some(distance) if at > 0 && at < grid.dims[a] => {
-                        let cell = i + grid.dims[0] * (j + grid.dims[1] * k);
-                        across(distance.data[cell - stride], distance.data[cell])
-                    }
-                    _ => 1.0,
-                };
-                let own = part * open[face] * u[face];
-                sums = Sums([sums.0[0] + own, sums.0[1] + own.abs()]);
-            }
-            sums
+            let RunsOfFaces { inner, cells, ends } = RunsOfFaces::new(grid, axis, j, k);
+            let sums = ends.into_iter().fold(Sums::default(), |sums, end| of(end).add(sums, |_| 1.0));
+            let Some(distance) = liquid else { return of(inner).add(sums, |_| 1.0) };
+            let [below, above] = cells.map(|cells| &distance.data[cells]);
+            // Most of a domain may be air, which has no momentum.
+            let is_air = below.iter().chain(above).all(|d| *d >= 0.0);
+            if is_air { sums } else { of(inner).add(sums, |n| across(below[n], above[n])) }
         });
         carried.momentum[a] = momentum;
         carried.size += size;
@@ -61,12 +56,59 @@ pub fn carried(grid: &Grid, boundary: &Boundary, liquid: Option<&CellField>, vel
     carried
 }
 
+/// Some faces beside each other.
+struct FaceRun<'a> {
+    open: &'a [f64],
+    free: &'a [bool],
+    u: &'a [f64],
+}
+
+impl FaceRun<'_> {
+    /// Momentum and size of it of the faces that pressure drives, each with its `part`, and of what was before.
+    fn add(&self, sums: Sums, part: impl Fn(usize) -> f64) -> Sums {
+        let Sums([mut momentum, mut size]) = sums;
+        for (n, ((open, free), u)) in self.open.iter().zip(self.free).zip(self.u).enumerate() {
+            let own = if *free { part(n) * open * u } else { 0.0 };
+            momentum += own;
+            size += own.abs();
+        }
+        Sums([momentum, size])
+    }
+}
+
+/// Faces of a row along x: those between two cells, the cells below and above these, and those at the ends of the domain.
+struct RunsOfFaces {
+    inner: Range<usize>,
+    cells: [Range<usize>; 2],
+    ends: Vec<Range<usize>>,
+}
+
+impl RunsOfFaces {
+    fn new(grid: &Grid, axis: Axis, j: usize, k: usize) -> Self {
+        let (a, dims, stride) = (axis.index(), grid.face_dims(axis), strides(grid.dims)[axis.index()]);
+        let first = dims[0] * (j + dims[1] * k);
+        let cell = grid.dims[0] * (j + grid.dims[1] * k);
+        let all = first..first + dims[0];
+        let at = [0, j, k][a];
+        let (inner, ends, above) = if axis == Axis::X {
+            let ends = vec![first..first + 1, all.end - 1..all.end];
+            (first + 1..all.end - 1, ends, cell + 1..cell + grid.dims[0])
+        } else if at == 0 || at == grid.dims[a] {
+            return Self { inner: first..first, cells: [0..0, 0..0], ends: vec![all] };
+        } else {
+            (all, Vec::new(), cell..cell + grid.dims[0])
+        };
+        Self { inner, cells: [above.start - stride..above.end - stride, above], ends }
+    }
+}
+
 /// How much of the way between two cells is liquid, as far as pressure is concerned.
 fn across(below: f64, above: f64) -> f64 {
     match (below < 0.0, above < 0.0) {
+        (true, true) => 1.0,
         (true, false) => theta(below, above),
         (false, true) => theta(above, below),
-        _ => 1.0,
+        (false, false) => 0.0,
     }
 }
 
@@ -115,16 +157,17 @@ impl Exchange<'_> {
     fn pushed(&self) -> f64 {
         let (grid, p) = (self.grid, &self.pressure.data);
         let of_axis = |axis: Axis| {
-            let (a, dims, stride) = (axis.index(), grid.face_dims(axis), strides(grid.dims)[axis.index()]);
+            let a = axis.index();
             let open = &self.boundary.open.axes[a];
-            sum_rows(dims, |j, k| {
-                let of_face = |i: usize| {
-                    let (at, cell) = ([i, j, k][a], i + grid.dims[0] * (j + grid.dims[1] * k));
-                    let upper = if at < grid.dims[a] { p[cell] } else { 0.0 };
-                    let lower = if at > 0 { p[cell - stride] } else { 0.0 };
-                    (open[i + dims[0] * (j + dims[1] * k)] * (lower - upper)).abs()
-                };
-                (0..dims[0]).map(of_face).sum::<f64>()
+            let at_end = |face: usize| {
+                let inside = grid.cells_beside(axis, face).into_iter().flatten().map(|cell| p[cell]).sum::<f64>();
+                (open[face] * inside).abs()
+            };
+            sum_rows(grid.face_dims(axis), |j, k| {
+                let RunsOfFaces { inner, cells: [below, above], ends } = RunsOfFaces::new(grid, axis, j, k);
+                let steps = p[below].iter().zip(&p[above]).zip(&open[inner]);
+                let inner: f64 = steps.map(|((below, above), open)| (open * (below - above)).abs()).sum();
+                inner + ends.into_iter().flatten().map(at_end).sum::<f64>()
             })
         };
         Axis::ALL.into_iter().map(of_axis).sum()

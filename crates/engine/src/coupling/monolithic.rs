@@ -68,6 +68,9 @@ pub trait Answers {
     /// The pushes stand.
     fn finish(&mut self);
 
+    /// Something other than the fluid pushes one of the freedoms given last, at once.
+    fn strike(&mut self, unit: usize, pushed: &Pushed);
+
     /// What they are to each surface.
     fn totals(&self) -> Vec<SurfacePush>;
 

@@ -211,6 +211,14 @@ impl Answers for RigidSide<'_> {
         leaning::agree(self.rigids, self.state, self.supports, &self.twists);
     }
 
+    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+        // What joints do about it is found when they are held.
+        for (m, &body) in self.groups[unit].members.iter().enumerate() {
+            let [impulse, twist] = pair(&pushed.impulse[6 * m..]);
+            self.rigids.apply_impulse(self.state, body, impulse, twist);
+        }
+    }
+
     fn totals(&self) -> Vec<SurfacePush> {
         self.each().map(|(_, pushed)| pushed).collect()
     }

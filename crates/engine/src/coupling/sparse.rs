@@ -69,7 +69,7 @@ pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) 
     if faces.is_empty() {
         return step.clone();
     }
-    let (mut system, mut damped) = (step.system.clone(), step.damped.clone());
+    let (mut system, mut damped) = ((*step.system).clone(), step.damped.clone());
     for FaceRow { face, row, .. } in faces {
         let row: Vec<(usize, DVec3)> =
             row.iter().map(|(n, part)| (*n as usize, *part * step.free[*n as usize])).collect();
@@ -95,7 +95,17 @@ pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) 
     let supports = step.supports.answered(answer);
     let ElasticStep { dt, masses, positions, free, density, .. } = &**step;
     let (masses, positions, free) = (masses.clone(), positions.clone(), free.clone());
-    Arc::new(ElasticStep { dt: *dt, system, factor, masses, damped, positions, free, density: *density, supports })
+    Arc::new(ElasticStep {
+        dt: *dt,
+        system: Arc::new(system),
+        factor,
+        masses,
+        damped,
+        positions,
+        free,
+        density: *density,
+        supports,
+    })
 }
 
 /// What a pressure finds in each row of B, if vertices give way to a uniform one by `answers`.

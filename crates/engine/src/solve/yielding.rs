@@ -54,7 +54,7 @@ pub struct ElasticStep {
     /// Length of the step, s.
     pub dt: f64,
     /// A = M + Δt D + Δt² K, kg.
-    pub system: SparseSymmetric,
+    pub system: Arc<SparseSymmetric>,
     /// Its factor.
     pub factor: SparseFactor,
     /// M, of every vertex, kg.

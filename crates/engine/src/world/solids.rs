@@ -2,7 +2,7 @@
 
 use super::BodyError;
 use super::params::WorldParams;
-use crate::coupling::contact;
+use crate::coupling::contact::{self, Encounter};
 use crate::coupling::elastic::ElasticSide;
 use crate::coupling::family::FamilySide;
 use crate::coupling::immersed::Immersed;
@@ -14,7 +14,7 @@ use crate::fluid::Span;
 use crate::geometry::{Bounds, SurfaceId};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{LIGHT, MassProperties, RigidEvent, RigidState, Rigids};
-use crate::solid::{Family, Form, Outline, Skin, SolidState};
+use crate::solid::{Family, Form, Freedoms, Outline, Skin, SolidState};
 use crate::solve::{SolveError, Supports};
 use glam::{DQuat, DVec3};
 
@@ -40,6 +40,21 @@ pub(crate) struct Solids {
     pub elastic_surfaces: Vec<SurfaceId>,
     /// Further kinds, and the surfaces of each.
     pub families: Vec<(Box<dyn Family>, Vec<SurfaceId>)>,
+}
+
+/// All of them as they answer.
+struct Sides<'a> {
+    rigid: RigidSide<'a>,
+    elastic: ElasticSide<'a>,
+    families: Vec<FamilySide<'a>>,
+}
+
+impl Sides<'_> {
+    fn all(&mut self) -> Vec<&mut dyn Answers> {
+        let mut all: Vec<&mut dyn Answers> = vec![&mut self.rigid, &mut self.elastic];
+        all.extend(self.families.iter_mut().map(|family| family as &mut dyn Answers));
+        all
+    }
 }
 
 impl Solids {
@@ -194,6 +209,7 @@ impl Solids {
         mut lap: impl FnMut(&str),
     ) -> Result<(), BodyError> {
         let (Span { time, dt, .. }, bodies) = (span, &mut next.rigid);
+        self.leaning = Supports::default();
         self.add_weight(params, immersed, span, bodies);
         self.predict_families(params, immersed, span);
         let forces: Vec<[DVec3; 2]> = now.rigid_force.iter().map(|force| force.map(|f| dt * f)).collect();
@@ -228,29 +244,54 @@ impl Solids {
         (forces, bodies): (&[Vec<DVec3>], &mut RigidState),
     ) {
         let Span { time, dt, .. } = span;
-        let Self { elastics, rigids, elastic_surfaces, rigid_surfaces, .. } = self;
-        let push = |((_, body), forces): (&mut (String, ElasticBody), &Vec<DVec3>), sign: f64| {
-            // Pressure turns with the body: forces that stay behind would twist it, the more the deeper it is.
-            let turn = body.rotation();
-            let impulse: Vec<f64> =
-                forces.iter().flat_map(|force| (sign * (turn * (dt * *force))).to_array()).collect();
-            // What has just left has no step, and nothing pushes it.
-            if body.is_active() {
-                body.apply_impulse(&impulse);
-            }
-        };
-        elastics.iter_mut().zip(forces).for_each(|each| push(each, 1.0));
-        let (rho, gain) = (params.fluid.rho(), params.fluid.uniform_gain(time, dt));
+        self.push_elastic(forces, dt);
+        let gain = params.fluid.uniform_gain(time, dt);
         let is_pressed = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
             let mass: f64 = body.masses().iter().sum();
             let push = dt * forces.iter().sum::<DVec3>();
-            body.material().density < LIGHT * rho && leaning::is_pressed(push, mass, gain)
+            body.material().density < LIGHT * params.fluid.rho() && leaning::is_pressed(push, mass, gain)
         };
-        let pressed = elastics.iter().zip(forces).map(is_pressed).collect();
-        let surfaces = [&elastic_surfaces[..], &rigid_surfaces[..]];
-        let mut solids = contact::Movers { elastic: elastics, rigids, state: bodies, surfaces, pressed };
-        contact::resolve(&params.grid, params.walls, immersed, dt, params.are_supported(), &mut solids);
-        elastics.iter_mut().zip(forces).for_each(|each| push(each, -1.0));
+        let pressed = self.elastics.iter().zip(forces).map(is_pressed).collect();
+        let mut sides = self.sides(bodies, dt);
+        sides.elastic.with_crushed();
+        let freedoms: Vec<Vec<Freedoms>> = sides.all().iter_mut().map(|kind| kind.freedoms()).collect();
+        let places = freedoms.iter().enumerate().flat_map(|(kind, own)| (0..own.len()).map(move |unit| (kind, unit)));
+        let places: Vec<(usize, usize)> = places.collect();
+        let units: Vec<Freedoms> = freedoms.into_iter().flatten().collect();
+        let (elastic, surfaces) = sides.elastic.bodies();
+        let encounter = Encounter { grid: &params.grid, walls: params.walls, immersed, dt, elastic, surfaces, pressed };
+        let struck = contact::resolve(&encounter, &units);
+        let mut kinds = sides.all();
+        for ((kind, unit), pushed) in places.into_iter().zip(&struck.pushes) {
+            pushed.iter().for_each(|pushed| kinds[kind].strike(unit, pushed));
+        }
+        if params.are_supported() {
+            let supported = self.elastics.iter_mut().zip(struck.supports).filter(|(_, supports)| !supports.is_empty());
+            supported.for_each(|((_, body), supports)| body.lean_on(supports));
+        }
+        self.push_elastic(forces, -dt);
+    }
+
+    /// Let forces (N) on vertices push elastic bodies over `dt`, s. Pressure turns with the body: forces that stay behind would twist it, the more the
+    /// deeper it is.
+    fn push_elastic(&mut self, forces: &[Vec<DVec3>], dt: f64) {
+        // What has just left has no step, and nothing pushes it.
+        let active = self.elastics.iter_mut().zip(forces).filter(|((_, body), _)| body.is_active());
+        for ((_, body), forces) in active {
+            let turn = body.rotation();
+            let impulse: Vec<f64> = forces.iter().flat_map(|force| (turn * (dt * *force)).to_array()).collect();
+            body.apply_impulse(&impulse);
+        }
+    }
+
+    /// All kinds over a step of `dt`, s, ready to answer.
+    fn sides<'a>(&'a mut self, rigid: &'a mut RigidState, dt: f64) -> Sides<'a> {
+        let families = self.families.iter_mut();
+        Sides {
+            rigid: RigidSide::new(&self.rigids, rigid, &self.rigid_surfaces, &mut self.leaning),
+            elastic: ElasticSide::new(&mut self.elastics, &self.elastic_surfaces, dt),
+            families: families.map(|(family, surfaces)| FamilySide::new(&mut **family, surfaces, dt)).collect(),
+        }
     }
 
     /// Let all kinds answer in a solve over a step of `dt`, s; what comes of it, and what the fluid does to the vertices of elastic bodies, N.
@@ -260,14 +301,9 @@ impl Solids {
         dt: f64,
         solve: impl FnOnce(&mut [&mut dyn Answers]) -> T,
     ) -> (T, Vec<Vec<DVec3>>) {
-        let mut rigid = RigidSide::new(&self.rigids, rigid, &self.rigid_surfaces, &mut self.leaning);
-        let mut elastic = ElasticSide::new(&mut self.elastics, &self.elastic_surfaces, dt);
-        let mut families: Vec<FamilySide> =
-            self.families.iter_mut().map(|(family, surfaces)| FamilySide::new(&mut **family, surfaces, dt)).collect();
-        let mut sides: Vec<&mut dyn Answers> = vec![&mut rigid, &mut elastic];
-        sides.extend(families.iter_mut().map(|family| family as &mut dyn Answers));
-        let solved = solve(&mut sides);
-        (solved, elastic.forces())
+        let mut sides = self.sides(rigid, dt);
+        let solved = solve(&mut sides.all());
+        (solved, sides.elastic.forces())
     }
 
     /// The same, and keep what comes out.

@@ -26,6 +26,7 @@ use crate::solve::{SparseCholesky, SparseFactor, SparseSymmetric, Support, Suppo
 use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Elements or vertices handed to a thread at once.
 const PER_TASK: usize = 64;
@@ -56,7 +57,8 @@ pub struct ElasticBody {
     warped: Vec<Warped>,
     graph: Graph,
     stiffness: SparseSymmetric,
-    system: SparseSymmetric,
+    /// Shared with whoever looks at the step.
+    system: Arc<SparseSymmetric>,
     cholesky: SparseCholesky,
     /// What it leans on in this step.
     supports: Supports,
@@ -127,7 +129,7 @@ impl ElasticBody {
             parts,
             graph,
             cholesky: SparseCholesky::new(&stiffness, &rest.vertices),
-            system: stiffness.clone(),
+            system: Arc::new(stiffness.clone()),
             stiffness,
             supports: Supports::default(),
             solution: vec![0.0; 3 * vertices],
@@ -411,6 +413,11 @@ impl ElasticBody {
         &self.system
     }
 
+    /// The same, for those who keep it.
+    pub fn shared_system(&self) -> Arc<SparseSymmetric> {
+        self.system.clone()
+    }
+
     /// The factor of A.
     pub fn factor(&self) -> &SparseFactor {
         self.cholesky.factor()
@@ -461,16 +468,16 @@ impl ElasticBody {
 
     /// A from M and K; prescribed rows and columns keep the mass alone.
     fn assemble_system(&mut self, (mass_factor, stiffness_factor): (f64, f64)) {
-        let columns = self.stiffness.columns();
+        let (columns, system) = (self.stiffness.columns(), Arc::make_mut(&mut self.system));
         for i in 0..self.masses.len() {
             for k in self.stiffness.row(i) {
                 let open = self.free[columns[k] as usize] * stiffness_factor;
                 let block = self.stiffness.blocks[k];
                 let scaled = DMat3::from_cols(block.x_axis * open.x, block.y_axis * open.y, block.z_axis * open.z);
-                self.system.blocks[k] = DMat3::from_diagonal(self.free[i]) * scaled;
+                system.blocks[k] = DMat3::from_diagonal(self.free[i]) * scaled;
             }
             let mass = mass_factor * self.masses[i];
-            self.system.blocks[self.graph.diagonal(i)] += DMat3::from_diagonal(DVec3::splat(mass));
+            system.blocks[self.graph.diagonal(i)] += DMat3::from_diagonal(DVec3::splat(mass));
         }
     }
 
