@@ -52,7 +52,7 @@ fn gradient_is_the_negative_transpose_of_divergence() {
             let mut div = CellField::new(&grid, 0.0);
             divergence(&u, &boundary.open, &mut div);
             let mut minus_gradient = FaceField::new(&grid, 0.0);
-            subtract_gradient(&p, &boundary.free, &mut minus_gradient);
+            subtract_gradient(&p, &boundary.driven, &mut minus_gradient);
 
             let open = boundary.open.axes.iter().flatten();
             let faces = open.zip(u.axes.iter().flatten()).zip(minus_gradient.axes.iter().flatten());

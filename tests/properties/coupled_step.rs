@@ -86,7 +86,7 @@ impl Tank {
         let mut masses = Vec::new();
         for axis in Axis::ALL {
             let a = axis.index();
-            let faces = self.boundary.free.axes[a].iter().zip(&self.boundary.open.axes[a]).enumerate();
+            let faces = self.boundary.driven.axes[a].iter().zip(&self.boundary.open.axes[a]).enumerate();
             masses.extend(faces.filter(|(_, (free, _))| **free).map(|(index, (_, &open))| (axis, index, open)));
         }
         masses.extend(terms.constrained.iter().map(|face| (face.axis, face.index, face.mass)));
@@ -196,7 +196,7 @@ impl Tank {
                 let lever = 0.5 * open.min(1.0 - open) * grid.dx * std::f64::consts::SQRT_2;
                 done.off_centre += unit * lever * (below - above).abs();
                 let is_side = at[a] == 0 || at[a] == grid.dims[a];
-                if is_side && !self.boundary.free.axes[a][index] {
+                if is_side && !self.boundary.driven.axes[a][index] {
                     done.on_walls[0] += push;
                     done.on_walls[1] += twist;
                 }

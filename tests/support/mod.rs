@@ -53,7 +53,7 @@ pub fn hollow_sphere(radius: f64) -> Shape {
 }
 
 /// Fastest face that the pressure drives beside a cell of the liquid, m/s.
-pub fn fastest_beside(liquid: &CellField, free: &FaceField<bool>, u: &FaceField) -> f64 {
+pub fn fastest_beside(liquid: &CellField, driven: &FaceField<bool>, u: &FaceField) -> f64 {
     let mut fastest = 0.0f64;
     for axis in Axis::ALL {
         let (a, [nx, ny, nz]) = (axis.index(), u.face_dims(axis));
@@ -61,7 +61,7 @@ pub fn fastest_beside(liquid: &CellField, free: &FaceField<bool>, u: &FaceField)
             let mut below = at;
             below[a] = at[a].wrapping_sub(1);
             let is_liquid = |at: [usize; 3]| at[a] < liquid.dims[a] && liquid[at] < 0.0;
-            if free[(axis, at)] && (is_liquid(at) || is_liquid(below)) {
+            if driven[(axis, at)] && (is_liquid(at) || is_liquid(below)) {
                 fastest = fastest.max(u[(axis, at)].abs());
             }
         }
@@ -72,7 +72,7 @@ pub fn fastest_beside(liquid: &CellField, free: &FaceField<bool>, u: &FaceField)
 /// Fastest face beside the liquid of a world of water, m/s.
 pub fn fastest_in_liquid(world: &World) -> f64 {
     let state = world.state();
-    fastest_beside(&state.fluid.water().unwrap().distance, &world.boundary().free, &state.velocity)
+    fastest_beside(&state.fluid.water().unwrap().distance, &world.boundary().driven, &state.velocity)
 }
 
 /// The liquid of a world of water.

@@ -77,7 +77,7 @@ fn tank(dims: [usize; 3], (radius, centre): (f64, DVec3), youngs_modulus: f64, r
 /// Open parts of the faces that pressure drives, and ties beyond the open top.
 fn coefficients(grid: &Grid, boundary: &Boundary) -> (FaceField, CellField) {
     let mut faces = boundary.open.clone();
-    let driven = faces.axes.iter_mut().flatten().zip(boundary.free.axes.iter().flatten());
+    let driven = faces.axes.iter_mut().flatten().zip(boundary.driven.axes.iter().flatten());
     driven.for_each(|(open, free)| *open *= f64::from(u8::from(*free)));
     let mut extra = CellField::new(grid, 0.0);
     let [nx, ny, nz] = grid.dims;

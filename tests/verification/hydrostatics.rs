@@ -9,7 +9,7 @@ use glam::{DQuat, DVec3};
 
 fn fastest_open(world: &World) -> f64 {
     let (u, boundary) = (&world.state().velocity, world.boundary());
-    let faces = u.axes.iter().flatten().zip(boundary.free.axes.iter().flatten());
+    let faces = u.axes.iter().flatten().zip(boundary.driven.axes.iter().flatten());
     faces.filter(|(_, free)| **free).map(|(u, _)| u.abs()).fold(0.0, f64::max)
 }
 
@@ -80,7 +80,7 @@ fn a_half_full_spherical_container_does_not_feel_gravity() {
                 let solve = SolveParams { tolerance: 1e-12, max_iterations: 500, budget_seconds: None };
                 let mut p = CellField::new(&grid, 0.0);
                 let projected = projection.project(boundary, Some(&distance), &[], &solve, &mut u, &mut p).unwrap();
-                let speed = fastest_beside(&distance, &boundary.free, &u) / (9.81 * dt);
+                let speed = fastest_beside(&distance, &boundary.driven, &u) / (9.81 * dt);
                 println!("{n} {direction:.2} {offset}: {speed:.2e} {:?}", projected.info);
                 assert!(speed <= 1e-8, "{n}³ along {direction}, offset {offset}: {speed:.2e} g Δt");
             }

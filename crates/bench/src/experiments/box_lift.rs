@@ -178,7 +178,7 @@ fn coefficients(grid: &Grid, boundary: &Boundary) -> (FaceField, CellField) {
         let a = axis.index();
         let dims = grid.face_dims(axis);
         for (index, (&open, _)) in
-            boundary.open.axes[a].iter().zip(&boundary.free.axes[a]).enumerate().filter(|(_, (_, free))| **free)
+            boundary.open.axes[a].iter().zip(&boundary.driven.axes[a]).enumerate().filter(|(_, (_, free))| **free)
         {
             let mut at = unravel(dims, index);
             if at[a] == 0 || at[a] == grid.dims[a] {

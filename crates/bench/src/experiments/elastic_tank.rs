@@ -92,7 +92,7 @@ impl ElasticTank {
         let mut velocity = FaceField::new(grid, 0.0);
         for axis in Axis::ALL {
             let a = axis.index();
-            let free = boundary.free.axes[a].iter().enumerate().filter(|(_, free)| **free);
+            let free = boundary.driven.axes[a].iter().enumerate().filter(|(_, free)| **free);
             for (face, _) in free {
                 let above = unravel(grid.face_dims(axis), face);
                 let mut below = above;

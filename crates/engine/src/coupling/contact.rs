@@ -236,7 +236,7 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
         let reach = film + 2.0 * dt * fastest(body);
         let around = reach.max(NEAR * grid.dx);
         let own = |vertex: u32| Side::Answers { surface, point: vertex_of(body, vertex) };
-        for &vertex in body.surface_vertices().iter().filter(|&&v| body.free()[v as usize] != DVec3::ZERO) {
+        for &vertex in body.surface_vertices().iter().filter(|&&v| body.movable()[v as usize] != DVec3::ZERO) {
             let at = body.positions()[vertex as usize];
             let rest = body.rest().vertices[vertex as usize];
             for (inwards, gap) in sides_near(grid, walls, [at, rest], around) {

@@ -77,7 +77,7 @@ pub fn freedoms(body: &ElasticBody, surface: SurfaceId, dt: f64) -> Freedoms {
         masses: body.masses().to_vec(),
         damped: body.masses().iter().map(|m| damping * m).collect(),
         positions: body.positions().to_vec(),
-        free: body.free().to_vec(),
+        movable: body.movable().to_vec(),
         density: body.material().density,
         supports: body.supports().clone(),
     };
@@ -123,7 +123,7 @@ impl Answers for ElasticSide<'_> {
     }
 
     fn let_go(&mut self) -> bool {
-        let holds = self.bodies.iter().any(|(_, body)| body.supports().held().next().is_some());
+        let holds = self.bodies.iter().any(|(_, body)| body.supports().pushing().next().is_some());
         self.bodies.iter_mut().for_each(|(_, body)| body.let_go());
         holds
     }

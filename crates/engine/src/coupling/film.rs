@@ -66,12 +66,12 @@ const ROUND_OFF: f64 = 1e-12;
 const FILM: f64 = 0.25;
 
 /// Whether fluid can pass through a face of a cell that is more open than `least`.
-pub(super) fn has_free_face(grid: &Grid, boundary: &Boundary, cell: usize, least: f64) -> bool {
+pub(super) fn has_driven_face(grid: &Grid, boundary: &Boundary, cell: usize, least: f64) -> bool {
     let at = grid.cell_at(cell);
     Axis::ALL.into_iter().any(|axis| {
         let mut above = at;
         above[axis.index()] += 1;
-        [at, above].into_iter().any(|face| boundary.free[(axis, face)] && boundary.open[(axis, face)] > least)
+        [at, above].into_iter().any(|face| boundary.driven[(axis, face)] && boundary.open[(axis, face)] > least)
     })
 }
 
@@ -83,7 +83,7 @@ fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
         let is_closed = |side: usize| boundary.walls[a][side] == Wall::Closed;
         at[a] == 0 && is_closed(0) || at[a] == grid.dims[a] - 1 && is_closed(1)
     });
-    has_free_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
+    has_driven_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
 }
 
 impl<'a> MetSurface<'a> {

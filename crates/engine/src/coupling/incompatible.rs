@@ -12,7 +12,7 @@
 //! between bodies that meet. As much as a solid pushes there, or where no fluid is (in cells that it fills but for a hair, inside another
 //! solid), the regions beside it may lack. The same holds of what is in or beyond a closed side: solids may lie there, and leave that way.
 
-use super::film::has_free_face;
+use super::film::has_driven_face;
 use super::immersed::Immersed;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::Projection;
@@ -162,7 +162,7 @@ impl Pushing<'_> {
                 let region = region_of(cell);
                 touched.extend(region);
                 let is_hidden =
-                    region.map_or(!has_free_face(grid, boundary, cell, 0.0), |region| !is_chamber(&room[region]));
+                    region.map_or(!has_driven_face(grid, boundary, cell, 0.0), |region| !is_chamber(&room[region]));
                 covered += if is_covered || is_hidden { flux.abs() } else { 0.0 };
             }
             touched.sort_unstable();

@@ -26,9 +26,9 @@ pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVe
     let is_pushed = |body: usize| is_pressed(pushes[body][0], rigids.properties(body).mass, gain);
     let mut lean: Vec<bool> = (0..rigids.len()).map(|body| rigids.is_light(body) && is_pushed(body)).collect();
     if lean.contains(&true) {
-        for held in rigids.held(state) {
-            let any = held.members.iter().any(|&body| lean[body]);
-            held.members.iter().for_each(|&body| lean[body] = any);
+        for joined in rigids.joined(state) {
+            let any = joined.members.iter().any(|&body| lean[body]);
+            joined.members.iter().for_each(|&body| lean[body] = any);
         }
     }
     lean
@@ -84,8 +84,8 @@ pub fn set(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists:
 
 /// Let them move so for good: there is nothing left for contact to find.
 pub fn agree(rigids: &Rigids, state: &mut RigidState, supports: &Supports, twists: &[f64]) {
-    let held = bodies(supports.held());
-    for body in bodies(supports.all()).into_iter().filter(|body| rigids.is_light(*body) || held.contains(body)) {
+    let leaning = bodies(supports.pushing());
+    for body in bodies(supports.all()).into_iter().filter(|body| rigids.is_light(*body) || leaning.contains(body)) {
         rigids.agree(state, body, &twists[6 * body..]);
     }
 }

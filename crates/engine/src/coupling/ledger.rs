@@ -38,7 +38,7 @@ pub fn carried(grid: &Grid, boundary: &Boundary, liquid: Option<&CellField>, vel
         let (a, dims) = (axis.index(), grid.face_dims(axis));
         let of = |faces: Range<usize>| FaceRun {
             open: &boundary.open.axes[a][faces.clone()],
-            free: &boundary.free.axes[a][faces.clone()],
+            driven: &boundary.driven.axes[a][faces.clone()],
             u: &velocity.axes[a][faces],
         };
         let Sums([momentum, size]) = sum_rows(dims, |j, k| {
@@ -59,7 +59,7 @@ pub fn carried(grid: &Grid, boundary: &Boundary, liquid: Option<&CellField>, vel
 /// Some faces beside each other.
 struct FaceRun<'a> {
     open: &'a [f64],
-    free: &'a [bool],
+    driven: &'a [bool],
     u: &'a [f64],
 }
 
@@ -67,8 +67,8 @@ impl FaceRun<'_> {
     /// Momentum and size of it of the faces that pressure drives, each with its `part`, and of what was before.
     fn add(&self, sums: Sums, part: impl Fn(usize) -> f64) -> Sums {
         let Sums([mut momentum, mut size]) = sums;
-        for (n, ((open, free), u)) in self.open.iter().zip(self.free).zip(self.u).enumerate() {
-            let own = if *free { part(n) * open * u } else { 0.0 };
+        for (n, ((open, driven), u)) in self.open.iter().zip(self.driven).zip(self.u).enumerate() {
+            let own = if *driven { part(n) * open * u } else { 0.0 };
             momentum += own;
             size += own.abs();
         }

@@ -365,7 +365,7 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
         let (matrix, scale) = match &unit.response {
             Response::Sparse(step) => {
                 terms.yielding.push(sparse::yielding(
-                    push.masked(&step.free),
+                    push.masked(&step.movable),
                     step,
                     unit.start.clone(),
                     (rho, grid.dx),

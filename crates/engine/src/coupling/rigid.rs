@@ -1,12 +1,12 @@
 //! Free rigid bodies in the coupled solve: bodies that joints connect, or that lean on each other, move as one.
 //!
 //! A body moves with twist V = (v, ω) about its centre of mass, and answers with M⁻¹. Bodies that are joined respond together,
-//! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once (solid/rigid/held.rs).
+//! R = M⁻¹ − M⁻¹Kᵀ (K M⁻¹ Kᵀ)⁺ K M⁻¹ with the joints' rows K: what the pressure does to one it does to all, at once (solid/rigid/joined.rs).
 
 use super::leaning;
 use super::monolithic::{Answers, Moving, SurfacePush};
 use crate::geometry::SurfaceId;
-use crate::solid::rigid::{Held, MassProperties, RigidState, Rigids};
+use crate::solid::rigid::{Joined, MassProperties, RigidState, Rigids};
 use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
 use crate::solve::Supports;
 use glam::{DMat3, DQuat, DVec3};
@@ -68,8 +68,9 @@ impl<'a> RigidSide<'a> {
     }
 
     /// A body's surface, first of the freedoms of a unit.
-    fn attached(&self, body: usize, joined: &[Held]) -> Attached {
-        let with = joined.iter().find(|held| held.members.contains(&body)).map_or(&[][..], |held| &held.members);
+    fn attached(&self, body: usize, joined: &[Joined]) -> Attached {
+        let with =
+            joined.iter().find(|joined| joined.members.contains(&body)).map_or(&[][..], |joined| &joined.members);
         Attached {
             surface: self.surfaces[body],
             first: 0,
@@ -83,20 +84,20 @@ impl<'a> RigidSide<'a> {
     }
 
     /// Bodies that joints connect or that lean on each other, and how each such group responds to impulses.
-    fn groups(&self, joined: &[Held]) -> Vec<Group> {
-        let is_active = |held: &&Held| held.members.iter().all(|&body| self.state.bodies[body].active);
+    fn groups(&self, joined: &[Joined]) -> Vec<Group> {
+        let is_active = |joined: &&Joined| joined.members.iter().all(|&body| self.state.bodies[body].active);
         let mut groups: Vec<Group> = joined
             .iter()
             .filter(is_active)
-            .map(|held| Group { members: held.members.clone(), response: held.response(), is_joined: true })
+            .map(|joined| Group { members: joined.members.clone(), response: joined.response(), is_joined: true })
             .collect();
-        let is_joined = |body: &usize| joined.iter().any(|held| held.members.contains(body));
+        let is_joined = |body: &usize| joined.iter().any(|joined| joined.members.contains(body));
         groups.extend(self.active().filter(|body| !is_joined(body)).map(|body| Group {
             members: vec![body],
             response: free_response(self.rigids.properties(body), self.state.bodies[body].rotation),
             is_joined: false,
         }));
-        for support in self.supports.held() {
+        for support in self.supports.pushing() {
             let touching: Vec<usize> = support.row.iter().map(|(first, _)| first / 6).collect();
             let is_one = |group: &Group| group.members.iter().any(|member| touching.contains(member));
             let (together, apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_one);
@@ -121,7 +122,7 @@ impl<'a> RigidSide<'a> {
             let mut change = vec![0.0; 6 * self.rigids.len()];
             change[6 * members[i / 6] + i % 6] = 1.0;
             self.rigids.respond(self.state, &mut change);
-            self.supports.hold_back(&mut change);
+            self.supports.resist(&mut change);
             members.iter().flat_map(|body| change[6 * body..][..6].to_vec()).collect::<Vec<_>>()
         };
         let columns: Vec<Vec<f64>> = (0..n).map(of_impulse).collect();
@@ -131,7 +132,7 @@ impl<'a> RigidSide<'a> {
 
 impl Answers for RigidSide<'_> {
     fn freedoms(&mut self) -> Vec<Freedoms> {
-        let joined = self.rigids.held(self.state);
+        let joined = self.rigids.joined(self.state);
         self.groups = self.groups(&joined);
         let scale = |&body: &usize| {
             let free = free_response(self.rigids.properties(body), self.state.bodies[body].rotation);
@@ -153,7 +154,7 @@ impl Answers for RigidSide<'_> {
     }
 
     fn moving(&self) -> Vec<Moving> {
-        let joined = self.rigids.held(self.state);
+        let joined = self.rigids.joined(self.state);
         let moving = |body: usize| Moving {
             attached: self.attached(body, &joined),
             velocity: self.rigids.velocity(self.state, body).twist().to_vec(),
@@ -184,7 +185,7 @@ impl Answers for RigidSide<'_> {
     }
 
     fn let_go(&mut self) -> bool {
-        let holds = self.supports.held().next().is_some();
+        let holds = self.supports.pushing().next().is_some();
         if self.can_lean() {
             self.supports.let_go(&mut self.twists);
             for body in 0..self.rigids.len() {
@@ -212,7 +213,7 @@ impl Answers for RigidSide<'_> {
     }
 
     fn strike(&mut self, unit: usize, pushed: &Pushed) {
-        // What joints do about it is found when they are held.
+        // What joints do about it is found when they are joined.
         for (m, &body) in self.groups[unit].members.iter().enumerate() {
             let [impulse, twist] = pair(&pushed.impulse[6 * m..]);
             self.rigids.apply_impulse(self.state, body, impulse, twist);

@@ -52,14 +52,14 @@ pub(super) fn yielding(push: Push, step: &Arc<ElasticStep>, velocity: Vec<f64>, 
     }
     let (ties, coarse_ties) = (ties(&push, &alone, unit), ties(&push, &along, unit));
 
-    let hold = hold(step);
+    let firmness = firmness(step);
     let strength = ties.iter().sum::<f64>() / ties.len().max(1) as f64;
     let vertices = whole.iter().filter(|whole| **whole != DVec3::ZERO).count();
     let is_wide = ties.len() > WIDE * vertices && vertices <= MANY;
-    let is_patched = hold < FIRM && strength > STRONG && is_wide;
+    let is_patched = firmness < FIRM && strength > STRONG && is_wide;
     let patches =
         if is_patched { vertices::patches((&push, unit), system, (&whole, &alone)) } else { Patches::default() };
-    let has_modes = !is_patched && hold > SOFT;
+    let has_modes = !is_patched && firmness > SOFT;
     let modes = if has_modes { pushed_by(&push, unit, modes(step, rho)) } else { LowRank::default() };
     Yielding { push, velocity, step: step.clone(), rho, dx, modes, ties, patches, coarse_ties }
 }
@@ -72,7 +72,7 @@ pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) 
     let (mut system, mut damped) = ((*step.system).clone(), step.damped.clone());
     for FaceRow { face, row, .. } in faces {
         let row: Vec<(usize, DVec3)> =
-            row.iter().map(|(n, part)| (*n as usize, *part * step.free[*n as usize])).collect();
+            row.iter().map(|(n, part)| (*n as usize, *part * step.movable[*n as usize])).collect();
         let whole: DVec3 = row.iter().map(|(_, part)| *part).sum();
         for (n, along) in &row {
             damped[*n] += unit * face.mass * along.dot(whole) / 3.0;
@@ -87,14 +87,14 @@ pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) 
     let answer = |support: &Support| {
         let mut answer = vec![0.0; factor.size()];
         for (first, part) in &support.row {
-            answer[*first..][..3].copy_from_slice(&(*part * step.free[first / 3]).to_array());
+            answer[*first..][..3].copy_from_slice(&(*part * step.movable[first / 3]).to_array());
         }
         factor.solve_in_place(&mut answer);
         answer
     };
     let supports = step.supports.answered(answer);
-    let ElasticStep { dt, masses, positions, free, density, .. } = &**step;
-    let (masses, positions, free) = (masses.clone(), positions.clone(), free.clone());
+    let ElasticStep { dt, masses, positions, movable, density, .. } = &**step;
+    let (masses, positions, movable) = (masses.clone(), positions.clone(), movable.clone());
     Arc::new(ElasticStep {
         dt: *dt,
         system: Arc::new(system),
@@ -102,7 +102,7 @@ pub(super) fn weigh_down(step: &Arc<ElasticStep>, faces: &[FaceRow], unit: f64) 
         masses,
         damped,
         positions,
-        free,
+        movable,
         density: *density,
         supports,
     })
@@ -133,11 +133,11 @@ fn pushed_by(push: &Push, unit: f64, (columns, modes): (usize, Vec<DVec3>)) -> L
 
 /// The vertices that something holds, and along which directions.
 fn supported(step: &ElasticStep) -> impl Iterator<Item = (usize, DVec3)> {
-    step.supports.held().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
+    step.supports.pushing().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
 }
 
 /// How much vertices hold one another over the step: the mean of A beside that of M.
-fn hold(step: &ElasticStep) -> f64 {
+fn firmness(step: &ElasticStep) -> f64 {
     let system = &step.system;
     let of_vertex = |v: usize| system.position(v, v).map_or(0.0, |k| system.blocks[k].diagonal().element_sum() / 3.0);
     let whole: f64 = (0..system.rows()).map(of_vertex).sum();
@@ -156,7 +156,7 @@ fn modes(step: &ElasticStep, rho: f64) -> (usize, Vec<DVec3>) {
     let reach = positions.iter().map(|x| x.distance(centre)).fold(0.0, f64::max);
     let scaled = |x: &DVec3| (*x - centre) / reach;
     let raw: Vec<Vec<DVec3>> = motions()
-        .map(|motion| positions.iter().zip(&step.free).map(|(x, free)| motion(scaled(x)) * *free).collect())
+        .map(|motion| positions.iter().zip(&step.movable).map(|(x, movable)| motion(scaled(x)) * *movable).collect())
         .collect();
     let image = |mode: &Vec<DVec3>| (0..mode.len()).map(|row| step.system.multiply_row(row, mode)).collect();
     let images: Vec<Vec<DVec3>> = raw.par_iter().map(image).collect();

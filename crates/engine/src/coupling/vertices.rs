@@ -45,7 +45,7 @@ pub(super) fn patches(
         let followers = system.row(v).filter_map(|k| follow(k, motion(v)));
         std::iter::once((v, motion(v))).chain(followers).collect()
     });
-    patches.hold(products(system, &motions.collect::<Vec<_>>()));
+    patches.link(products(system, &motions.collect::<Vec<_>>()));
     patches
 }
 
@@ -102,6 +102,6 @@ mod tests {
         let rows: Vec<_> = patches.rows().map(|(cell, row)| (cell, row.to_vec())).collect();
         assert_eq!(rows, [(5, vec![(0, 1.5)]), (9, vec![(1, 3.0)])]);
         // G = ¼ (4 − 1/4) for the first, ¼ (4 − 2/4) for the one with two followers, −¼·¼ between them.
-        assert_eq!(patches.holds(), [(0, 0, -0.0625), (1, 0, -0.0625), (1, 1, -0.125)]);
+        assert_eq!(patches.links(), [(0, 0, -0.0625), (1, 0, -0.0625), (1, 1, -0.125)]);
     }
 }

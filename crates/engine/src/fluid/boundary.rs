@@ -94,7 +94,7 @@ pub struct Boundary {
     /// Volume pushed into each cell by solids, in units of dx², m/s.
     pub flux: CellField,
     /// Faces that the pressure drives. The others are closed or have a given velocity.
-    pub free: FaceField<bool>,
+    pub driven: FaceField<bool>,
     /// Faces with a given velocity: inflow, closed sides, faces all but closed by a solid, and those that a free body takes
     /// along.
     pub given: Vec<GivenFace>,
@@ -137,14 +137,14 @@ impl Boundary {
         // Fix what has a given velocity, free what is open, leave what is closed.
         let sort_faces = |axis: Axis| sort_faces(grid, axis, walls[axis.index()], &cells.open, &solid_velocity);
         let sorted: Vec<_> = Axis::ALL.into_par_iter().map(sort_faces).collect();
-        let mut free = FaceField::new(grid, false);
+        let mut driven = FaceField::new(grid, false);
         let mut given = Vec::new();
-        for (target, (axis_free, axis_given)) in free.axes.iter_mut().zip(sorted) {
+        for (target, (axis_free, axis_given)) in driven.axes.iter_mut().zip(sorted) {
             *target = axis_free;
             given.extend(axis_given);
         }
         // A face belongs to the first body that claims it.
-        constrained.retain(|face| std::mem::replace(&mut free.axes[face.axis.index()][face.index], false));
+        constrained.retain(|face| std::mem::replace(&mut driven.axes[face.axis.index()][face.index], false));
         given.extend(constrained.iter().map(|&BodyFace { axis, index, body, .. }| GivenFace {
             axis,
             index,
@@ -162,7 +162,7 @@ impl Boundary {
             open: cells.open,
             volume: cells.volume,
             flux,
-            free,
+            driven,
             given,
             constrained,
             distance,

@@ -64,19 +64,19 @@ pub fn theta(inside: f64, outside: f64) -> f64 {
 /// The faces on one side of a row of cells.
 struct Faces<'a> {
     open: &'a [f64],
-    free: &'a [bool],
+    driven: &'a [bool],
 }
 
 impl<'a> Faces<'a> {
     fn part(&self, range: std::ops::Range<usize>) -> Faces<'a> {
-        Faces { open: &self.open[range.clone()], free: &self.free[range] }
+        Faces { open: &self.open[range.clone()], driven: &self.driven[range] }
     }
 
     /// Tie cells to p = 0 where a surface lies between them and the `other` ones.
     fn tie(&self, row: &mut [f64], own: &[f64], other: &[f64]) {
-        let faces = self.open.iter().zip(self.free);
-        for ((tie, (open, free)), (&own, &other)) in row.iter_mut().zip(faces).zip(own.iter().zip(other)) {
-            let is_surface = (own < 0.0) & (other >= 0.0) & *free;
+        let faces = self.open.iter().zip(self.driven);
+        for ((tie, (open, driven)), (&own, &other)) in row.iter_mut().zip(faces).zip(own.iter().zip(other)) {
+            let is_surface = (own < 0.0) & (other >= 0.0) & *driven;
             *tie += if is_surface { open / theta(own, other) } else { 0.0 };
         }
     }
@@ -85,7 +85,7 @@ impl<'a> Faces<'a> {
     fn tie_to_side(&self, row: &mut [f64], own: Option<&[f64]>) {
         for (i, tie) in row.iter_mut().enumerate() {
             let is_fluid = own.is_none_or(|d| d[i] < 0.0);
-            *tie += if is_fluid && self.free[i] { self.open[i] } else { 0.0 };
+            *tie += if is_fluid && self.driven[i] { self.open[i] } else { 0.0 };
         }
     }
 }
@@ -162,11 +162,11 @@ impl Projection {
         for axis in Axis::ALL {
             let a = axis.index();
             let face_dims = grid.face_dims(axis);
-            let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+            let (open, driven) = (&boundary.open.axes[a], &boundary.driven.axes[a]);
             for_each_row(&mut self.coefficients.axes[a], face_dims, |j, k, row| {
                 let faces = face_dims[0] * (j + face_dims[1] * k)..face_dims[0] * (j + face_dims[1] * k + 1);
-                for ((coefficient, open), free) in row.iter_mut().zip(&open[faces.clone()]).zip(&free[faces]) {
-                    *coefficient = if *free { *open } else { 0.0 };
+                for ((coefficient, open), driven) in row.iter_mut().zip(&open[faces.clone()]).zip(&driven[faces]) {
+                    *coefficient = if *driven { *open } else { 0.0 };
                 }
                 let Some(d) = distance else { return };
                 let between = |row: &mut [f64], lower: &[f64], upper: &[f64]| {
@@ -198,12 +198,12 @@ impl Projection {
             for axis in Axis::ALL {
                 let a = axis.index();
                 let [fx, fy, _] = grid.face_dims(axis);
-                let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+                let (open, driven) = (&boundary.open.axes[a], &boundary.driven.axes[a]);
                 for is_upper in [false, true] {
                     let mut at = [0, j, k];
                     at[a] += is_upper as usize;
                     let first = at[0] + fx * (at[1] + fy * at[2]);
-                    let faces = Faces { open: &open[first..first + nx], free: &free[first..first + nx] };
+                    let faces = Faces { open: &open[first..first + nx], driven: &driven[first..first + nx] };
                     let own = distance.map(|d| &d[cells(j, k)]);
                     match axis {
                         // Along x the row itself holds all neighbours but one.
@@ -360,7 +360,7 @@ fn inner_faces<'a>(grid: &'a Grid, boundary: &'a Boundary, cell: usize) -> impl 
         upper[a] += 1;
         let lower = (at[a] > 0).then(|| (cell - stride, at));
         let upper = (upper[a] < grid.dims[a]).then(|| (cell + stride, upper));
-        let beyond = [lower, upper].into_iter().flatten().filter(move |(_, face)| boundary.free[(axis, *face)]);
+        let beyond = [lower, upper].into_iter().flatten().filter(move |(_, face)| boundary.driven[(axis, *face)]);
         beyond.map(move |(other, face)| (other, boundary.open[(axis, face)]))
     })
 }
@@ -374,25 +374,25 @@ fn other_ties(grid: &Grid, boundary: &Boundary, (d, in_pocket): (&[f64], &[bool]
         let (a, mut face) = (axis.index(), at);
         face[a] += usize::from(is_upper);
         let is_side = face[a] == 0 || face[a] == grid.dims[a];
-        if is_side && boundary.free[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
+        if is_side && boundary.driven[(axis, face)] { boundary.open[(axis, face)] } else { 0.0 }
     };
     surface + Axis::ALL.into_iter().map(|axis| side(axis, false) + side(axis, true)).sum::<f64>()
 }
 
 /// u ← u − G p; where the surface of a liquid crosses a face, with its distance. p is zero outside the fluid, but for pockets.
 pub fn subtract_pressure(boundary: &Boundary, liquid: Option<&CellField>, p: &CellField, velocity: &mut FaceField) {
-    subtract_gradient(p, &boundary.free, velocity);
+    subtract_gradient(p, &boundary.driven, velocity);
     let Some(distance) = liquid else { return };
     let (dims, d) = (distance.dims, &distance.data);
     for axis in Axis::ALL {
         let (a, stride) = (axis.index(), strides(dims)[axis.index()]);
-        let free = &boundary.free.axes[a];
+        let driven = &boundary.driven.axes[a];
         let face_dims = velocity.face_dims(axis);
         for_each_row(&mut velocity.axes[a], face_dims, |j, k, row| {
             let (face, cell) = (face_dims[0] * (j + face_dims[1] * k), dims[0] * (j + dims[1] * k));
             for (i, u) in row.iter_mut().enumerate() {
                 let (c, at) = (cell + i, [i, j, k][a]);
-                if at == 0 || at == dims[a] || !free[face + i] {
+                if at == 0 || at == dims[a] || !driven[face + i] {
                     continue;
                 }
                 let (above, below) = (d[c], d[c - stride]);

@@ -88,10 +88,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of `dims` cells of edge `dx` whose lowest corner is `origin`.
+    /// A grid of `dims` cells of edge `dx` whose lowest corner is `origin`. A world refuses one that is none.
     pub fn new(dims: [usize; 3], dx: f64, origin: DVec3) -> Self {
-        assert!(dims.iter().all(|&n| n > 0), "a grid needs at least one cell along each axis");
-        assert!(dx > 0.0, "the cell size must be positive");
         Self { dims, dx, origin }
     }
 

@@ -32,19 +32,19 @@ pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
 /// Subtract the pressure gradient from every face that carries flow: u_f ← u_f − (p_upper − p_lower).
 ///
 /// `free` says which faces those are; on the sides of the domain a free face has p = 0 beyond it.
-pub fn subtract_gradient(p: &CellField, free: &FaceField<bool>, u: &mut FaceField) {
+pub fn subtract_gradient(p: &CellField, driven: &FaceField<bool>, u: &mut FaceField) {
     let dims = p.dims;
     let beyond = vec![0.0; dims[0]];
     let cells = |j: usize, k: usize| &p.data[dims[0] * (j + dims[1] * k)..][..dims[0]];
     for axis in Axis::ALL {
         let face_dims = u.face_dims(axis);
-        let free = &free.axes[axis.index()];
+        let driven = &driven.axes[axis.index()];
         for_each_row(&mut u.axes[axis.index()], face_dims, |j, k, row| {
-            let free = &free[face_dims[0] * (j + face_dims[1] * k)..][..row.len()];
+            let driven = &driven[face_dims[0] * (j + face_dims[1] * k)..][..row.len()];
             let mut push = |faces: std::ops::Range<usize>, upper: &[f64], lower: &[f64]| {
-                let faces = row[faces.clone()].iter_mut().zip(&free[faces]);
-                for ((u, &free), (upper, lower)) in faces.zip(upper.iter().zip(lower)) {
-                    *u -= if free { upper - lower } else { 0.0 };
+                let faces = row[faces.clone()].iter_mut().zip(&driven[faces]);
+                for ((u, &driven), (upper, lower)) in faces.zip(upper.iter().zip(lower)) {
+                    *u -= if driven { upper - lower } else { 0.0 };
                 }
             };
             let n = dims[0];

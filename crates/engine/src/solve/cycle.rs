@@ -15,9 +15,9 @@ use crate::grid::{CellField, FaceField};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     /// Ties of the fluid and of the bodies, and L with those of bodies that the finest level does not know vertex by vertex.
-    soft: CellField<f64>,
-    softened: Laplacian,
-    is_softened: bool,
+    tied: CellField<f64>,
+    tied_laplacian: Laplacian,
+    has_ties: bool,
     columns: LowRank,
     patches: Patches,
     multigrid: Multigrid<f32>,
@@ -33,31 +33,31 @@ impl Cycle {
     pub fn prepare(&mut self, sigma: Fluid, faces: &FaceField<f64>, extra: &CellField<f64>) -> Result<(), SolveError> {
         let Fluid { laplacian, yielding, pockets } = sigma;
         if !yielding.is_empty() {
-            soften(&mut self.soft, extra, yielding, pockets);
+            add_all_ties(&mut self.tied, extra, yielding, pockets);
         }
-        let soft = if yielding.is_empty() { extra } else { &self.soft };
+        let tied = if yielding.is_empty() { extra } else { &self.tied };
         // The finest level knows the vertices of soft bodies themselves.
         let is_tied = |body: &&Yielding| body.patches.columns == 0;
-        let tied = yielding.iter().filter(is_tied).count();
-        let mixed = (0 < tied && tied < yielding.len()).then(|| {
+        let with_ties = yielding.iter().filter(is_tied).count();
+        let mixed = (0 < with_ties && with_ties < yielding.len()).then(|| {
             let mut mixed = extra.clone();
             add_ties(&mut mixed, yielding.iter().filter(is_tied).flat_map(Yielding::ties));
             pockets.iter().for_each(|pocket| mixed.data[pocket.node] = 0.0);
             mixed
         });
-        self.is_softened = tied > 0;
-        if self.is_softened {
-            self.softened.rebuild(faces, mixed.as_ref().unwrap_or(soft))?;
+        self.has_ties = with_ties > 0;
+        if self.has_ties {
+            self.tied_laplacian.rebuild(faces, mixed.as_ref().unwrap_or(tied))?;
         }
-        let preconditioned = if self.is_softened { &self.softened } else { laplacian };
-        self.multigrid.rebuild(preconditioned, faces, soft);
+        let preconditioned = if self.has_ties { &self.tied_laplacian } else { laplacian };
+        self.multigrid.rebuild(preconditioned, faces, tied);
         Ok(())
     }
 
     /// Take the columns of Σ; if it `is_stiff`, in double precision.
     pub fn couple(&mut self, sigma: &Sigma, faces: &FaceField<f64>, extra: &CellField<f64>, is_stiff: bool) {
         let Sigma { laplacian, low_rank, yielding, pockets, .. } = sigma;
-        let Self { soft, softened, columns, patches, multigrid, precise, .. } = self;
+        let Self { tied, tied_laplacian, columns, patches, multigrid, precise, .. } = self;
         self.is_stiff = is_stiff;
         let columns = if yielding.is_empty() {
             low_rank
@@ -76,11 +76,11 @@ impl Cycle {
         let is_light = |body: &Yielding| body.modes.largest_square() > laplacian.largest();
         let visits_twice = !low_rank.blocks.is_empty() || yielding.iter().any(is_light);
         if is_stiff {
-            let soft = if yielding.is_empty() { extra } else { soft };
-            precise.rebuild(if self.is_softened { softened } else { laplacian }, faces, soft);
-            precise.couple_soft((columns, visits_twice), patches, pockets);
+            let tied = if yielding.is_empty() { extra } else { tied };
+            precise.rebuild(if self.has_ties { tied_laplacian } else { laplacian }, faces, tied);
+            precise.couple_yielding((columns, visits_twice), patches, pockets);
         } else {
-            multigrid.couple_soft((columns, visits_twice), patches, pockets);
+            multigrid.couple_yielding((columns, visits_twice), patches, pockets);
             multigrid.smooth_boundaries(0);
         }
     }
@@ -111,8 +111,8 @@ impl Cycle {
             + self.precise.bytes()
             + self.single.bytes()
             + self.double.bytes()
-            + self.softened.bytes()
-            + 8 * self.soft.data.capacity()
+            + self.tied_laplacian.bytes()
+            + 8 * self.tied.data.capacity()
     }
 }
 
@@ -124,12 +124,12 @@ pub(super) struct Fluid<'a> {
     pub pockets: &'a [Pocket],
 }
 
-/// `extra` with the ties of bodies of many freedoms, into `soft`. What they do to pockets is no matter of cells.
-pub(super) fn soften(soft: &mut CellField<f64>, extra: &CellField<f64>, bodies: &[Yielding], pockets: &[Pocket]) {
-    soft.dims = extra.dims;
-    soft.data.clone_from(&extra.data);
-    add_ties(soft, bodies.iter().flat_map(Yielding::coarse_ties));
-    pockets.iter().for_each(|pocket| soft.data[pocket.node] = 0.0);
+/// `extra` with the ties of bodies of many freedoms, into `tied`. What they do to pockets is no matter of cells.
+pub(super) fn add_all_ties(tied: &mut CellField<f64>, extra: &CellField<f64>, bodies: &[Yielding], pockets: &[Pocket]) {
+    tied.dims = extra.dims;
+    tied.data.clone_from(&extra.data);
+    add_ties(tied, bodies.iter().flat_map(Yielding::coarse_ties));
+    pockets.iter().for_each(|pocket| tied.data[pocket.node] = 0.0);
 }
 
 pub(super) fn add_ties(extra: &mut CellField<f64>, ties: impl Iterator<Item = (usize, f64)>) {

@@ -5,7 +5,7 @@
 
 use super::conjugate_gradients::{self as cg, Operator, Preconditioner, Vectors};
 use super::constraints::{BlockDiagonal, Constraints, Corrected, FullSystem, SolidTerms, fluid_alone};
-use super::cycle::soften;
+use super::cycle::add_all_ties;
 use super::laplacian::dot;
 use super::low_rank::LowRank;
 use super::sigma::{Rhs, Sigma};
@@ -61,29 +61,29 @@ impl Papers {
         solids: &SolidTerms,
     ) -> Result<(), SolveError> {
         let Sigma { laplacian, low_rank, yielding, pockets, .. } = sigma;
-        let mut soft = extra.clone();
+        let mut tied = extra.clone();
         if !yielding.is_empty() {
-            soften(&mut soft, extra, yielding, pockets);
+            add_all_ties(&mut tied, extra, yielding, pockets);
         }
-        let (softened, soft_faces, soft) = fluid_alone(solids, laplacian, (faces, &soft), &mut self.constraints)?;
+        let (tied_laplacian, tied_faces, tied) = fluid_alone(solids, laplacian, (faces, &tied), &mut self.constraints)?;
         // As in `low_rank`: first those in cut cells, then those with constraints.
         let blocks = low_rank.blocks.split_at(solids.cut.blocks.len());
         (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
         match solver {
             PressureSolver::A18 { .. } => {
-                self.multigrid.rebuild(&softened, &soft_faces, &soft);
+                self.multigrid.rebuild(&tied_laplacian, &tied_faces, &tied);
                 self.multigrid.couple(&self.cut, pockets);
                 let is_plain = self.cut.blocks.is_empty() && pockets.is_empty();
                 self.multigrid.smooth_boundaries(if is_plain { BOUNDARY_SWEEPS } else { 0 });
             }
             PressureSolver::Icpcg | PressureSolver::Zb17Spd | PressureSolver::Zb17Indefinite => {
-                self.cholesky.rebuild(&softened);
+                self.cholesky.rebuild(&tied_laplacian);
                 pockets.iter().for_each(|pocket| self.cholesky.set_alone(pocket.node, pocket.total()));
             }
             _ => {}
         }
         self.alone = if yielding.is_empty() {
-            softened
+            tied_laplacian
         } else {
             fluid_alone(solids, laplacian, (faces, extra), &mut self.constraints)?.0
         };

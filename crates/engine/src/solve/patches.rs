@@ -22,12 +22,12 @@ pub struct Patches<V = f64> {
     /// A column and its value.
     entries: Vec<(u32, V)>,
     /// G − 1, row after row: row, column ≤ row, value.
-    holds: Vec<(u32, u32, f64)>,
+    links: Vec<(u32, u32, f64)>,
 }
 
 impl<V> Default for Patches<V> {
     fn default() -> Self {
-        Self { cells: Vec::new(), columns: 0, starts: vec![0], entries: Vec::new(), holds: Vec::new() }
+        Self { cells: Vec::new(), columns: 0, starts: vec![0], entries: Vec::new(), links: Vec::new() }
     }
 }
 
@@ -36,7 +36,7 @@ impl<V: Real> Patches<V> {
     pub fn with_rows(columns: usize, rows: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
-        Self { cells: Vec::with_capacity(rows), columns, starts, entries: Vec::new(), holds: Vec::new() }
+        Self { cells: Vec::with_capacity(rows), columns, starts, entries: Vec::new(), links: Vec::new() }
     }
 
     /// Add a row, of a cell after those that there are.
@@ -47,13 +47,13 @@ impl<V: Real> Patches<V> {
     }
 
     /// Let columns hold one another: G − 1, row after row, as row, column ≤ row, value.
-    pub fn hold(&mut self, holds: Vec<(u32, u32, f64)>) {
-        self.holds = holds;
+    pub fn link(&mut self, links: Vec<(u32, u32, f64)>) {
+        self.links = links;
     }
 
     /// G − 1, row after row.
-    pub fn holds(&self) -> &[(u32, u32, f64)] {
-        &self.holds
+    pub fn links(&self) -> &[(u32, u32, f64)] {
+        &self.links
     }
 
     /// Cells with their entries.
@@ -93,8 +93,8 @@ impl<V: Real> Patches<V> {
     /// The same times `factor`, in another precision.
     pub fn scaled<T: Real>(&self, factor: f64) -> Patches<T> {
         let entries = self.entries.iter().map(|(column, value)| (*column, T::of(factor * value.f64()))).collect();
-        let (cells, starts, holds) = (self.cells.clone(), self.starts.clone(), self.holds.clone());
-        Patches { cells, columns: self.columns, starts, entries, holds }
+        let (cells, starts, links) = (self.cells.clone(), self.starts.clone(), self.links.clone());
+        Patches { cells, columns: self.columns, starts, entries, links }
     }
 
     /// Bytes held.
@@ -102,7 +102,7 @@ impl<V: Real> Patches<V> {
         4 * self.cells.capacity()
             + 8 * self.starts.capacity()
             + size_of::<(u32, V)>() * self.entries.capacity()
-            + size_of::<(u32, u32, f64)>() * self.holds.capacity()
+            + size_of::<(u32, u32, f64)>() * self.links.capacity()
     }
 }
 
@@ -120,7 +120,7 @@ impl Patches {
     pub fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let mut kept = Self::with_rows(self.columns, self.cells.len());
         self.rows().filter(|(cell, _)| keep(*cell)).for_each(|(cell, row)| kept.push(cell as u32, row.iter().copied()));
-        kept.holds = std::mem::take(&mut self.holds);
+        kept.links = std::mem::take(&mut self.links);
         *self = kept;
     }
 
@@ -133,7 +133,7 @@ impl Patches {
         }
         let mut folded = Self::with_rows(self.columns, rows.len());
         rows.into_iter().for_each(|(cell, row)| folded.push(cell as u32, row));
-        folded.holds = std::mem::take(&mut self.holds);
+        folded.links = std::mem::take(&mut self.links);
         *self = folded;
     }
 
@@ -150,8 +150,8 @@ impl Patches {
         let mut all = Self::with_rows(self.columns + other.columns, rows.len());
         rows.into_iter().for_each(|(cell, row)| all.push(cell as u32, row));
         let first = self.columns as u32;
-        all.holds = std::mem::take(&mut self.holds);
-        all.holds.extend(other.holds.iter().map(|&(row, column, value)| (first + row, first + column, value)));
+        all.links = std::mem::take(&mut self.links);
+        all.links.extend(other.links.iter().map(|&(row, column, value)| (first + row, first + column, value)));
         *self = all;
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         let mut patches = Patches::with_rows(2, 2);
         patches.push(1, [(0, 2.0)]);
         patches.push(4, [(0, 1.0), (1, -3.0)]);
-        patches.hold(vec![(1, 0, -0.5)]);
+        patches.link(vec![(1, 0, -0.5)]);
         patches
     }
 
@@ -193,6 +193,6 @@ mod tests {
         let rows: Vec<_> = both.rows().collect();
         assert_eq!(rows, [(1, &[(2, 2.0)][..]), (4, &[(0, 1.0), (1, -3.0), (2, 1.0), (3, -3.0)][..])]);
         assert_eq!(both.columns, 4);
-        assert_eq!(both.holds(), [(1, 0, -0.5), (3, 2, -0.5)]);
+        assert_eq!(both.links(), [(1, 0, -0.5), (3, 2, -0.5)]);
     }
 }

@@ -53,7 +53,7 @@ impl Squeezed {
             for (l, region) in touched.iter().enumerate() {
                 let mut answer = pressed[*region].clone();
                 body.step.factor.solve_in_place(&mut answer);
-                body.step.supports.hold_back(&mut answer);
+                body.step.supports.resist(&mut answer);
                 answer.iter_mut().for_each(|v| *v *= body.unit());
                 body.push.scatter(&answer, |cell, push| rows.entry(cell).or_insert_with(|| vec![0.0; n])[l] += push);
                 for (k, other) in touched.iter().enumerate() {

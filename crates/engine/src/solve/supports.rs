@@ -37,7 +37,7 @@ pub struct Support {
 pub struct Supports {
     all: Vec<Support>,
     /// Those that push.
-    held: Vec<usize>,
+    pushing: Vec<usize>,
     /// S of these.
     matrix: Cholesky,
     /// Whether friction does not hold.
@@ -66,7 +66,7 @@ impl Supports {
     pub fn new(all: Vec<Support>, velocity: &mut [f64]) -> Self {
         let mut supports = Self { all, ..Self::default() };
         let pushes = |&n: &usize| supports.all[supports.all[n].of.unwrap_or(n)].impulse > 0.0;
-        supports.hold((0..supports.all.len()).filter(pushes).collect(), velocity);
+        supports.push_with((0..supports.all.len()).filter(pushes).collect(), velocity);
         for round in 0..ROUNDS {
             if !supports.settle(0.0, if round < ROUNDS / 4 { 0.0 } else { WORST }, velocity) {
                 break;
@@ -86,37 +86,37 @@ impl Supports {
     }
 
     /// Those that push.
-    pub fn held(&self) -> impl Iterator<Item = &Support> {
-        self.held.iter().map(|&n| &self.all[n])
+    pub fn pushing(&self) -> impl Iterator<Item = &Support> {
+        self.pushing.iter().map(|&n| &self.all[n])
     }
 
     /// The same places under a body that answers otherwise: `respond` tells what a unit impulse along each does.
     pub fn answered(&self, respond: impl Fn(&Support) -> Vec<f64>) -> Self {
         let all = self.all.iter().map(|support| Support { answer: respond(support), ..support.clone() }).collect();
-        let mut supports = Self { all, held: self.held.clone(), ..Self::default() };
-        supports.matrix = supports.matrix_of(&supports.held);
+        let mut supports = Self { all, pushing: self.pushing.clone(), ..Self::default() };
+        supports.matrix = supports.matrix_of(&supports.pushing);
         supports
     }
 
     /// A⁻¹ j → R j, in place.
-    pub fn hold_back(&self, change: &mut [f64]) {
+    pub fn resist(&self, change: &mut [f64]) {
         // Stiff bodies lose most of A⁻¹ j, and with it digits: twice is enough, once is not.
         for _ in 0..2 {
             let impulses = self.impulses(|support| -support.along(change));
-            self.held().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
+            self.pushing().zip(impulses).for_each(|(support, impulse)| support.push(impulse, change));
         }
     }
 
     /// Let go of everything: nothing could push any more.
     pub fn let_go(&mut self, velocity: &mut [f64]) {
-        self.hold(Vec::new(), velocity);
+        self.push_with(Vec::new(), velocity);
         self.all.clear();
     }
 
     /// The same, and the impulses count.
     pub fn answer(&mut self, change: &mut [f64]) {
         let impulses = self.impulses(|support| -support.along(change));
-        for (&n, impulse) in self.held.iter().zip(impulses) {
+        for (&n, impulse) in self.pushing.iter().zip(impulses) {
             self.all[n].push(impulse, change);
             self.all[n].impulse += impulse;
         }
@@ -126,7 +126,7 @@ impl Supports {
     /// a `part` of the worst: all at once may go round in circles. With endless slack rows are only let go, so that this comes to an end.
     pub fn settle(&mut self, slack: f64, part: f64, velocity: &mut [f64]) -> bool {
         let largest = self.all.iter().map(|support| support.impulse).fold(0.0, f64::max);
-        let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.held.binary_search(&n).is_ok()).collect();
+        let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.pushing.binary_search(&n).is_ok()).collect();
         let is_normal = |n: usize| self.all[n].of.is_none();
         let pull = |n: usize| if is_held[n] && is_normal(n) { -self.all[n].impulse } else { 0.0 };
         let break_by =
@@ -140,30 +140,30 @@ impl Supports {
                 break_by(*n) > slack.max(part * most_broken)
             }
         };
-        let (normal, across): (Vec<&Support>, Vec<&Support>) = self.held().partition(|support| support.of.is_none());
+        let (normal, across): (Vec<&Support>, Vec<&Support>) = self.pushing().partition(|support| support.of.is_none());
         let normal: f64 = normal.iter().map(|support| support.impulse).sum();
         let across: DVec3 = across.iter().map(|support| support.impulse * support.row[0].1).sum();
         let slides = self.slides || across.length() > FRICTION * normal;
         let sticks = |n: &usize| self.all[*n].of.map_or_else(|| pushes(n), |normal| !slides && pushes(&normal));
         let wanted: Vec<usize> = (0..self.all.len()).filter(sticks).collect();
         self.slides = slides;
-        let changes = wanted != self.held;
+        let changes = wanted != self.pushing;
         if changes {
-            self.hold(wanted, velocity);
+            self.push_with(wanted, velocity);
         }
         changes
     }
 
     /// Hold these rows, and no others.
-    fn hold(&mut self, rows: Vec<usize>, velocity: &mut [f64]) {
+    fn push_with(&mut self, rows: Vec<usize>, velocity: &mut [f64]) {
         for support in &mut self.all {
             support.push(-support.impulse, velocity);
             support.impulse = 0.0;
         }
         self.matrix = self.matrix_of(&rows);
-        self.held = rows;
+        self.pushing = rows;
         let impulses = self.impulses(|support| support.least - support.along(velocity));
-        for (&n, impulse) in self.held.iter().zip(impulses) {
+        for (&n, impulse) in self.pushing.iter().zip(impulses) {
             self.all[n].push(impulse, velocity);
             self.all[n].impulse = impulse;
         }
@@ -178,7 +178,7 @@ impl Supports {
 
     /// S⁻¹ of something of the rows that push.
     fn impulses(&self, of: impl Fn(&Support) -> f64) -> Vec<f64> {
-        let mut impulses: Vec<f64> = self.held().map(of).collect();
+        let mut impulses: Vec<f64> = self.pushing().map(of).collect();
         self.matrix.solve(&mut impulses);
         impulses
     }
@@ -219,14 +219,17 @@ mod tests {
         let mut velocity = [-2.0, 0.0, 0.0, 1.0, 0.0, 0.0];
         let mut supports = supports(&mut velocity);
         assert_eq!(velocity, [0.0, 0.0, 0.0, 2.0, 0.0, 0.0]);
-        assert_eq!(supports.held().map(|support| (support.row[0].0, support.impulse)).collect::<Vec<_>>(), [(0, 3.0)]);
+        assert_eq!(
+            supports.pushing().map(|support| (support.row[0].0, support.impulse)).collect::<Vec<_>>(),
+            [(0, 3.0)]
+        );
         // Pushed down by 2 it stays, and so does the other; pushed itself, the other moves as if the first were a wall: by ½.
         let mut change = [-4.0 / 3.0, 0.0, 0.0, -2.0 / 3.0, 0.0, 0.0];
         supports.answer(&mut change);
         assert!(change.iter().all(|c| c.abs() < 1e-15), "{change:?}");
-        assert!((supports.held().next().unwrap().impulse - 5.0).abs() < 1e-14);
+        assert!((supports.pushing().next().unwrap().impulse - 5.0).abs() < 1e-14);
         let mut change = [1.0 / 3.0, 0.0, 0.0, 2.0 / 3.0, 0.0, 0.0];
-        supports.hold_back(&mut change);
+        supports.resist(&mut change);
         assert!(change[0].abs() < 1e-15 && (change[3] - 0.5).abs() < 1e-15, "{change:?}");
     }
 
@@ -240,13 +243,13 @@ mod tests {
         let mut change = [4.0, 0.0, 0.0, 2.0, 0.0, 0.0];
         supports.answer(&mut change);
         velocity.iter_mut().zip(change).for_each(|(v, change)| *v += change);
-        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 0);
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.pushing().count() == 0);
         assert!((velocity[0] - 2.0).abs() < 1e-14 && (velocity[3] - 3.0).abs() < 1e-14, "{velocity:?}");
         // The other one is pushed down by 9, and takes the first along: both are in the way, unless there is slack. Held both, the first pulls.
         [0, 3].into_iter().zip([3.0, 6.0]).for_each(|(n, change)| velocity[n] -= change);
         assert!(!supports.settle(f64::INFINITY, 0.0, &mut velocity));
-        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 2);
-        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.held().count() == 1);
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.pushing().count() == 2);
+        assert!(supports.settle(0.0, 0.0, &mut velocity) && supports.pushing().count() == 1);
         assert!(!supports.settle(0.0, 0.0, &mut velocity));
         assert!((velocity[0] - 0.5).abs() < 1e-14 && velocity[3].abs() < 1e-14, "{velocity:?}");
     }

@@ -64,7 +64,7 @@ pub struct ElasticStep {
     /// Where the vertices are, m.
     pub positions: Vec<DVec3>,
     /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed: nothing that pushes there changes it.
-    pub free: Vec<DVec3>,
+    pub movable: Vec<DVec3>,
     /// Of the material, kg/m³.
     pub density: f64,
     /// What it leans on.
@@ -74,11 +74,11 @@ pub struct ElasticStep {
 impl ElasticStep {
     /// Impulses (N s) → changes of velocity (m/s), in place, three values a vertex.
     pub fn respond(&self, impulses: &mut [f64]) {
-        for (impulse, free) in impulses.chunks_exact_mut(3).zip(&self.free) {
-            impulse.iter_mut().zip(free.to_array()).for_each(|(j, free)| *j *= free);
+        for (impulse, movable) in impulses.chunks_exact_mut(3).zip(&self.movable) {
+            impulse.iter_mut().zip(movable.to_array()).for_each(|(j, part)| *j *= part);
         }
         self.factor.solve_in_place(impulses);
-        self.supports.hold_back(impulses);
+        self.supports.resist(impulses);
     }
 }
 
@@ -256,7 +256,7 @@ impl Answer {
                 // The first solve begins with no pressure at all.
                 if fresh.iter().any(|v| *v != 0.0) {
                     body.step.factor.solve_in_place(fresh);
-                    body.step.supports.hold_back(fresh);
+                    body.step.supports.resist(fresh);
                 }
                 follow(velocity, fresh, body.unit());
                 gathered.iter().zip(&*velocity).map(|(g, v)| g * v).sum::<f64>()

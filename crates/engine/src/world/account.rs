@@ -162,7 +162,7 @@ fn momentum_and_energy(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
         let a = axis.index();
         let dims = grid.face_dims(axis);
-        let (open, free) = (&boundary.open.axes[a], &boundary.free.axes[a]);
+        let (open, driven) = (&boundary.open.axes[a], &boundary.driven.axes[a]);
         let is_side = |at: [usize; 3]| at[a] == 0 || at[a] == grid.dims[a];
         let stride = strides(grid.dims)[a];
         let [p, mut e] = sum_rows(dims, |j, k| {
@@ -175,7 +175,7 @@ fn momentum_and_energy(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -
                 let mass = if is_side(at) {
                     // Half of the dual cell lies beyond it.
                     0.5 * open[face]
-                } else if free[face] {
+                } else if driven[face] {
                     open[face]
                 } else {
                     0.0

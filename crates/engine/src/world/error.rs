@@ -4,6 +4,38 @@ use crate::coupling::incompatible::Incompatible;
 use crate::solid::elastic::ElasticError;
 use crate::solid::rigid::RigidError;
 use crate::solve::SolveError;
+use glam::DVec3;
+
+/// Why a world is refused.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// There is no such grid.
+    #[error(
+        "a grid of {dims:?} cells of {dx} m at {origin}: at least one cell along each axis, of a finite size above zero"
+    )]
+    Grid {
+        /// Cells along x, y and z.
+        dims: [usize; 3],
+        /// Width of a cell, m.
+        dx: f64,
+        /// Lowest corner, m.
+        origin: DVec3,
+    },
+    /// There are no such steps.
+    #[error("{fps} frames a second in steps of at most {max_dt} s and {cfl} cells: all of them must be above zero")]
+    Time {
+        /// Frames per second.
+        fps: f64,
+        /// Longest step, s.
+        max_dt: f64,
+        /// Longest step, in cells.
+        cfl: f64,
+    },
+    /// Solids are refused.
+    #[error(transparent)]
+    Bodies(#[from] BodyError),
+}
 
 /// Why a step could not be completed. The state is the last good one.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -22,7 +22,7 @@ use crate::solid::rigid::{RigidEvent, RigidWarning};
 use crate::solid::{Family, SolidState};
 pub use crate::solve::PressureSolver;
 use account::account;
-pub use error::{BodyError, Fastest, StepError};
+pub use error::{BodyError, Fastest, StepError, WorldError};
 use glam::DVec3;
 pub use params::{CouplingParams, PressureParams, TimeParams, WorldParams};
 use rayon::prelude::*;
@@ -82,12 +82,13 @@ pub struct World {
 
 impl World {
     /// The fluid as it is at the start, nothing emitted yet; bodies as their description says.
-    pub fn new(params: WorldParams) -> Result<Self, BodyError> {
+    pub fn new(params: WorldParams) -> Result<Self, WorldError> {
         Self::with(params, Vec::new())
     }
 
     /// The same, with further kinds of solids.
-    pub fn with(params: WorldParams, families: Vec<Box<dyn Family>>) -> Result<Self, BodyError> {
+    pub fn with(params: WorldParams, families: Vec<Box<dyn Family>>) -> Result<Self, WorldError> {
+        params.check()?;
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
@@ -140,7 +141,7 @@ impl World {
         self.next.clone_from(&self.state);
         self.fluid.predict((&self.params.grid, span), (&mut self.next.velocity, &mut self.next.fluid));
         self.solids.add_weight(&self.params, &self.immersed, span, &mut self.next.solids.rigid);
-        self.solids.rigids.hold(&mut self.next.solids.rigid);
+        self.solids.rigids.keep_joints(&mut self.next.solids.rigid);
         self.solids.predict_families(&self.params, &self.immersed, span);
         let predicted = self.solids.predict_elastic(&self.params, &self.immersed, span);
         if predicted.is_ok() && self.couple(span).is_ok() {

@@ -1,6 +1,6 @@
 //! What defines a run.
 
-use super::BodyError;
+use super::{BodyError, WorldError};
 use crate::coupling::monolithic::Scheme;
 use crate::fluid::FluidParams;
 use crate::fluid::boundary::Wall;
@@ -89,6 +89,19 @@ impl WorldParams {
     pub fn with_wall(mut self, axis: Axis, side: usize, wall: Wall) -> Self {
         self.walls[axis.index()][side] = wall;
         self
+    }
+
+    /// Refuse a domain or steps that are none; solids are checked where they are made.
+    pub fn check(&self) -> Result<(), WorldError> {
+        let Grid { dims, dx, origin } = self.grid;
+        if dims.contains(&0) || !(dx > 0.0 && dx.is_finite() && origin.is_finite()) {
+            return Err(WorldError::Grid { dims, dx, origin });
+        }
+        let TimeParams { fps, cfl, max_dt, .. } = self.time;
+        if !(fps > 0.0 && fps.is_finite() && cfl > 0.0 && max_dt > 0.0) {
+            return Err(WorldError::Time { fps, max_dt, cfl });
+        }
+        Ok(())
     }
 
     /// Names of all solids, in the order of their surfaces.
@@ -180,5 +193,26 @@ impl TimeParams {
     pub fn new(fps: f64) -> Self {
         let frame = 1.0 / fps;
         Self { fps, cfl: 2.0, max_dt: frame, min_dt: 1e-4 * frame }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+
+    #[test]
+    fn nonsense_is_refused_in_words() {
+        let refusal = |params: WorldParams| World::new(params).err().map(|error| error.to_string()).unwrap_or_default();
+        for (cells, size) in
+            [([0, 4, 4], 1.0), ([4, 4, 4], 0.0), ([4, 4, 4], -1.0), ([4, 4, 4], f64::NAN), ([0; 3], 1.0)]
+        {
+            assert!(refusal(WorldParams::smoke(cells, size)).contains("grid"), "{cells:?} {size}");
+        }
+        for fps in [0.0, -1.0, f64::NAN] {
+            let params = WorldParams { time: TimeParams::new(fps), ..WorldParams::water([4; 3], 1.0, 0.5) };
+            assert!(refusal(params).contains("frames a second"), "{fps}");
+        }
+        assert_eq!(refusal(WorldParams::smoke([4; 3], 1.0)), "");
     }
 }

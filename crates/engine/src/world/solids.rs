@@ -230,7 +230,7 @@ impl Solids {
             self.rigids.apply_impulse(bodies, body, -push, -twist);
         }
         // Of a push that is taken back, joints take back their part.
-        self.rigids.hold(bodies);
+        self.rigids.keep_joints(bodies);
         self.leaning = leaning::find(&self.rigids, bodies, (&touches, &forces, &lean));
         Ok(())
     }

@@ -59,7 +59,7 @@ fn f4_cantilever_under_a_tip_load() {
 fn lowest_mode(body: &mut ElasticBody, start: Vec<DVec3>) -> (f64, Vec<DVec3>) {
     let cholesky = held(rest_stiffness(body), body);
     let weigh = |x: &[DVec3]| x.iter().zip(body.masses()).map(|(&x, &m)| m * x).collect::<Vec<_>>();
-    let mut x: Vec<DVec3> = start.iter().zip(body.free()).map(|(&s, &free)| s * free).collect();
+    let mut x: Vec<DVec3> = start.iter().zip(body.movable()).map(|(&s, &free)| s * free).collect();
     let mut last = 0.0;
     for _ in 0..200 {
         let weighed = weigh(&x);

@@ -44,7 +44,7 @@ impl Tank {
 
         let (mut faces, mut velocity) = (FaceField::new(&grid, 0.0), FaceField::new(&grid, 0.0));
         for a in 0..3 {
-            for (face, is_free) in boundary.free.axes[a].iter().enumerate().filter(|(_, is_free)| **is_free) {
+            for (face, is_free) in boundary.driven.axes[a].iter().enumerate().filter(|(_, is_free)| **is_free) {
                 assert!(is_free);
                 faces.axes[a][face] = boundary.open.axes[a][face];
                 velocity.axes[a][face] = DT * gravity[a];

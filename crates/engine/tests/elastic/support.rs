@@ -66,7 +66,7 @@ pub fn rest_stiffness(body: &mut ElasticBody) -> SparseSymmetric {
 
 /// The matrix with the identity in place of held rows and columns, factorised.
 pub fn held(mut matrix: SparseSymmetric, body: &ElasticBody) -> SparseCholesky {
-    let free = body.free();
+    let free = body.movable();
     for i in 0..matrix.rows() {
         for k in matrix.row(i) {
             let j = matrix.columns()[k] as usize;

@@ -193,7 +193,7 @@ fn patches(low_rank: &LowRank, extra: &CellField, strength: f64) -> (Patches, Ce
     }
     let mut patches = Patches::with_rows(columns as usize, rows.len());
     rows.into_iter().for_each(|(cell, row)| patches.push(cell, row));
-    patches.hold((1..columns).map(|n| (n, n - 1, HOLD)).collect());
+    patches.link((1..columns).map(|n| (n, n - 1, HOLD)).collect());
     (patches, ties)
 }
 
@@ -231,7 +231,7 @@ fn cycles_with_patches_are_symmetric_positive_definite() {
         let n = l.len();
         let mut cycle = Multigrid::<f64>::default();
         cycle.rebuild(&l, &network.faces, &ties);
-        cycle.couple_soft((&low_rank, false), &patches, &[]);
+        cycle.couple_yielding((&low_rank, false), &patches, &[]);
         let mut random = Random(7);
         let mut previous: Option<[Vec<f64>; 2]> = None;
         for _ in 0..50 {

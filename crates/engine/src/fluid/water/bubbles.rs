@@ -136,10 +136,10 @@ impl Finder {
         for (cells, (air, room)) in pockets.iter().zip(air.iter_mut().zip(&rooms)) {
             // Cells that were liquid do not tell where the air came from that is in them now.
             let were_air = cells.iter().filter(|c| old_distance.data[**c as usize] >= 0.0);
-            let (held, free): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
+            let (held, driven): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
             // Most of what is cut off was atmosphere; a few such cells are gaps, or those that a moving solid uncovers.
-            if free.len() > held.len() {
-                *air += room * free.len() as f64 / (free.len() + held.len()) as f64;
+            if driven.len() > held.len() {
+                *air += room * driven.len() as f64 / (driven.len() + held.len()) as f64;
             }
         }
         let mut bubbles = Vec::new();
@@ -358,7 +358,7 @@ fn neighbours<'a>(
         [0, 1].into_iter().filter_map(move |side| {
             let mut face = at;
             face[a] += side;
-            if !boundary.free[(axis, face)] {
+            if !boundary.driven[(axis, face)] {
                 return None;
             }
             let is_inside = if side == 1 { face[a] < grid.dims[a] } else { face[a] > 0 };

@@ -28,7 +28,7 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
         let (a, d) = (axis.index(), &distance.data);
         let dims = grid.face_dims(axis);
-        let (open, free, u) = (&boundary.open.axes[a], &boundary.free.axes[a], &velocity.axes[a]);
+        let (open, driven, u) = (&boundary.open.axes[a], &boundary.driven.axes[a], &velocity.axes[a]);
         // Distances of the cells on both sides.
         let sides = |face: usize| match grid.cells_beside(axis, face) {
             [Some(below), Some(above)] => Some([d[below], d[above]]),
@@ -47,7 +47,7 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
                         continue;
                     }
                     let index = other[0] + dims[0] * (other[1] + dims[1] * other[2]);
-                    if open[index] > LEAST_OPEN && free[index] && sides(index).is_some_and(is_inside) {
+                    if open[index] > LEAST_OPEN && driven[index] && sides(index).is_some_and(is_inside) {
                         sum += u[index];
                         count += 1.0;
                     }
@@ -57,7 +57,7 @@ pub fn continue_to_rim(grid: &Grid, boundary: &Boundary, distance: &CellField, v
         };
         let of_row = |row: usize| {
             let first = dims[0] * row;
-            let rim = (first..first + dims[0]).filter(|&index| free[index] && sides(index).is_some_and(is_rim));
+            let rim = (first..first + dims[0]).filter(|&index| driven[index] && sides(index).is_some_and(is_rim));
             rim.filter_map(|index| Some((index, mean_inside(unravel(dims, index))?))).collect::<Vec<_>>()
         };
         let rows = (0..dims[1] * dims[2]).into_par_iter().with_min_len(CHUNK);

@@ -51,7 +51,7 @@ pub struct ElasticBody {
     /// 1 along the axes that are not flat.
     sliding: DVec3,
     /// Per vertex, 1 where velocity is free and 0 where it is prescribed.
-    free: Vec<DVec3>,
+    movable: Vec<DVec3>,
     /// Prescribed velocity, m/s, zero where it is free.
     prescribed: Vec<DVec3>,
     warped: Vec<Warped>,
@@ -123,7 +123,7 @@ impl ElasticBody {
             velocities: vec![DVec3::ZERO; vertices],
             active: true,
             sliding,
-            free: vec![sliding; vertices],
+            movable: vec![sliding; vertices],
             prescribed: vec![DVec3::ZERO; vertices],
             warped: vec![Warped::default(); elements.len()],
             parts,
@@ -144,10 +144,10 @@ impl ElasticBody {
         if let Some(&Pin { vertex, velocity }) = pins.iter().find(|p| p.vertex >= vertices || !p.velocity.is_finite()) {
             return Err(ElasticError::Pin { vertex, velocity, vertices });
         }
-        self.free.fill(self.sliding);
+        self.movable.fill(self.sliding);
         self.prescribed.fill(DVec3::ZERO);
         for pin in pins {
-            self.free[pin.vertex] = DVec3::ZERO;
+            self.movable[pin.vertex] = DVec3::ZERO;
             self.prescribed[pin.vertex] = pin.velocity * self.sliding;
         }
         Ok(())
@@ -177,12 +177,12 @@ impl ElasticBody {
         for (rigid, part) in self.frames(&velocities).iter().zip(&self.parts) {
             for n in part.iter().map(|&n| n as usize) {
                 let rest = self.masses[n] * (velocities[n] - rigid.at(self.surface.vertices[n]));
-                solution[3 * n..3 * n + 3].copy_from_slice(&(self.free[n] * rest).to_array());
+                solution[3 * n..3 * n + 3].copy_from_slice(&(self.movable[n] * rest).to_array());
             }
         }
         self.cholesky.factor().solve_in_place(&mut solution);
         for (i, v) in self.velocities.iter_mut().enumerate() {
-            *v = self.free[i] * DVec3::from_slice(&solution[3 * i..]) + self.prescribed[i];
+            *v = self.movable[i] * DVec3::from_slice(&solution[3 * i..]) + self.prescribed[i];
         }
         self.solution = solution;
         // Round-off, and what little the stiffness of a strained body knows of turning.
@@ -190,7 +190,7 @@ impl ElasticBody {
             let frame = frame.pushed(dt, gravity, self.factors(dt).0, part, (&self.surface.vertices, external));
             for n in part.iter().map(|&n| n as usize) {
                 let x = self.surface.vertices[n];
-                self.velocities[n] += self.free[n] * (frame.at(x) - rigid.at(x));
+                self.velocities[n] += self.movable[n] * (frame.at(x) - rigid.at(x));
             }
         }
         finite(&self.velocities, "velocity")?;
@@ -216,8 +216,8 @@ impl ElasticBody {
     pub fn respond(&self, impulse: &mut [f64]) {
         assert_eq!(impulse.len(), 3 * self.masses.len(), "three values per vertex");
         let mask = |values: &mut [f64]| {
-            for (value, free) in values.chunks_exact_mut(3).zip(&self.free) {
-                value.copy_from_slice(&(DVec3::from_slice(value) * *free).to_array());
+            for (value, movable) in values.chunks_exact_mut(3).zip(&self.movable) {
+                value.copy_from_slice(&(DVec3::from_slice(value) * *movable).to_array());
             }
         };
         mask(impulse);
@@ -399,8 +399,8 @@ impl ElasticBody {
     }
 
     /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed (pins, flat axes).
-    pub fn free(&self) -> &[DVec3] {
-        &self.free
+    pub fn movable(&self) -> &[DVec3] {
+        &self.movable
     }
 
     /// K of the last prediction, N/m, of all vertices, pinned ones included.
@@ -425,7 +425,7 @@ impl ElasticBody {
 
     /// Whether velocities of vertices are prescribed.
     fn is_held(&self) -> bool {
-        self.free.iter().any(|free| *free != self.sliding)
+        self.movable.iter().any(|movable| *movable != self.sliding)
     }
 
     /// What the parts do as a whole if vertices move so, m/s; of a body that is held nothing.
@@ -471,10 +471,10 @@ impl ElasticBody {
         let (columns, system) = (self.stiffness.columns(), Arc::make_mut(&mut self.system));
         for i in 0..self.masses.len() {
             for k in self.stiffness.row(i) {
-                let open = self.free[columns[k] as usize] * stiffness_factor;
+                let open = self.movable[columns[k] as usize] * stiffness_factor;
                 let block = self.stiffness.blocks[k];
                 let scaled = DMat3::from_cols(block.x_axis * open.x, block.y_axis * open.y, block.z_axis * open.z);
-                system.blocks[k] = DMat3::from_diagonal(self.free[i]) * scaled;
+                system.blocks[k] = DMat3::from_diagonal(self.movable[i]) * scaled;
             }
             let mass = mass_factor * self.masses[i];
             system.blocks[self.graph.diagonal(i)] += DMat3::from_diagonal(DVec3::splat(mass));
@@ -488,7 +488,7 @@ impl ElasticBody {
         let force = self.graph.force(&self.warped, i) + mass * gravity;
         let held = stiffness_factor * self.stiffness.multiply_row(i, &self.prescribed);
         let free = mass * self.velocities[i] + dt * force + impulse - held;
-        self.free[i] * free + mass_factor * mass * self.prescribed[i]
+        self.movable[i] * free + mass_factor * mass * self.prescribed[i]
     }
 
     /// A = first × M + second × K.

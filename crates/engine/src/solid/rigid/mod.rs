@@ -14,7 +14,7 @@
 //! `advance` keeps it. Without impulses in between, `predict` and `advance` therefore agree, and a block at the bottom
 //! of a pool stays there though the water lifts it. A body that touched nothing moves by our own integrator
 //! (rotation.rs), with its angular momentum as the state variable. Groups of bodies that touch only each other keep
-//! their momentum to round-off (momentum.rs). What the fluid meets are motions that joints allow exactly (held.rs).
+//! their momentum to round-off (momentum.rs). What the fluid meets are motions that joints allow exactly (joined.rs).
 //!
 //! Light bodies in fluid lean on what they touch within the pressure solve (coupling/leaning.rs); touch.rs tells where.
 //!
@@ -23,7 +23,7 @@
 mod body;
 mod collider;
 mod error;
-mod held;
+mod joined;
 mod joint;
 mod momentum;
 pub(crate) mod rotation;
@@ -33,7 +33,7 @@ mod touch;
 
 pub use body::{Mass, MassProperties, RigidBody};
 pub use error::{RigidError, RigidEvent, RigidWarning};
-pub use held::Held;
+pub use joined::Joined;
 pub use joint::{Joint, JointKind, JointRow};
 pub use setup::LIGHT;
 pub use state::{BodyState, Impulse, RigidState};
@@ -177,7 +177,7 @@ impl Rigids {
     pub fn apply_reaction(&self, state: &mut RigidState, body: usize, linear: DVec3, angular: DVec3) {
         let push = self.push(&mut state.bodies[body], body, linear, angular);
         let b = &mut state.bodies[body];
-        let kind = if b.held { &mut b.reaction } else { &mut b.load };
+        let kind = if b.stopped { &mut b.reaction } else { &mut b.load };
         *kind = *kind + push;
     }
 
@@ -216,7 +216,7 @@ impl Rigids {
             self.apply_impulse(state, body, weight, DVec3::ZERO);
         }
         // Joints answer exactly; Rapier adds what contact does to the bodies that it meets.
-        self.hold(state);
+        self.keep_joints(state);
         let (contacts, solved) = self.solve(state, time, dt);
         for (body, ((b, p), s)) in state.bodies.iter_mut().zip(&self.properties).zip(solved).enumerate() {
             if s.met && !lean(body) {
@@ -264,7 +264,7 @@ impl Rigids {
             b.rotation = s.rotation;
             b.velocity = s.velocity;
             b.angular_momentum = s.angular_momentum;
-            b.held = s.met && !self.buoyant[i];
+            b.stopped = s.met && !self.buoyant[i];
             (b.load, b.reaction) = Default::default();
             if !(b.position.is_finite()
                 && b.rotation.is_finite()
@@ -346,7 +346,7 @@ impl Rigids {
                 body.set_angvel(angular, true);
                 body.reset_forces(true);
                 body.reset_torques(true);
-                if b.held {
+                if b.stopped {
                     body.add_force(b.load.linear / (dt * self.mass_unit), true);
                     body.add_torque(b.load.angular / (dt * self.mass_unit), true);
                 }
@@ -466,7 +466,7 @@ fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
 /// to a body that flies stays. The fluid may push a light body with hundreds of times what it takes to move it, and joints bear that, but only where the body was when
 /// both answered: with such a one among those that joints hold together, all go on as they are.
 fn since(b: &BodyState, buoyant: bool) -> Impulse {
-    match (buoyant, b.held) {
+    match (buoyant, b.stopped) {
         (true, _) => Impulse::default(),
         (false, true) => b.load + b.reaction,
         (false, false) => b.reaction,

@@ -220,7 +220,7 @@ fn start(body: &RigidBody, p: &MassProperties) -> BodyState {
         velocity: p.sliding * body.velocity,
         angular_momentum: p.world_inertia(rotation) * (p.turning * body.spin),
         active: true,
-        held: false,
+        stopped: false,
         load: Impulse::default(),
         reaction: Impulse::default(),
     }

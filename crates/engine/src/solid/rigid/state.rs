@@ -48,8 +48,8 @@ pub struct BodyState {
     pub angular_momentum: DVec3,
     /// False once it has left the domain.
     pub active: bool,
-    /// Whether contact held it when it last moved, or what joints hold it to.
-    pub(super) held: bool,
+    /// Whether contact stopped it when it last moved, or what joints hold it to.
+    pub(super) stopped: bool,
     /// What pushed it since it was last moved, contact apart, and joints as well if contact holds it. Included in the velocity.
     pub(super) load: Impulse,
     /// What contact was predicted to do about it, and joints if contact holds it. Included in the velocity.

@@ -250,7 +250,7 @@ impl<T: Real> Bodies<T> {
         for n in 0..self.moving {
             h[columns * n + n] += 1.0;
         }
-        for &(row, column, value) in self.patched.k.holds() {
+        for &(row, column, value) in self.patched.k.links() {
             h[columns * row as usize + column as usize] += value;
         }
         for (n, pocket) in self.pockets.iter().enumerate() {

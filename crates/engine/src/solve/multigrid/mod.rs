@@ -80,12 +80,17 @@ impl<T: Real> Multigrid<T> {
     /// Add C Cᵀ of bodies, and pockets of air, to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for
     /// Σ = L + C Cᵀ with the pockets' pressures as further unknowns.
     pub fn couple(&mut self, low_rank: &LowRank, pockets: &[Pocket]) {
-        self.couple_soft((low_rank, true), &Patches::default(), pockets);
+        self.couple_yielding((low_rank, true), &Patches::default(), pockets);
     }
 
     /// The same with `patches`, columns that the finest level alone knows: the operator has ties in their place on coarser ones.
     /// With `visits_twice`, the cycle is fit for light bodies.
-    pub fn couple_soft(&mut self, (low_rank, visits_twice): (&LowRank, bool), patches: &Patches, pockets: &[Pocket]) {
+    pub fn couple_yielding(
+        &mut self,
+        (low_rank, visits_twice): (&LowRank, bool),
+        patches: &Patches,
+        pockets: &[Pocket],
+    ) {
         self.levels.iter_mut().for_each(|level| level.bodies.clear());
         self.nodes.clear();
         if low_rank.blocks.is_empty() && patches.columns == 0 && pockets.is_empty() {

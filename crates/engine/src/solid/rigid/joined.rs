@@ -19,7 +19,7 @@ use super::{Impulse, MassProperties, RigidState, Rigids};
 use glam::{DMat3, DVec3};
 
 /// Bodies that joints hold together.
-pub struct Held {
+pub struct Joined {
     /// Their numbers.
     pub members: Vec<usize>,
     roots: Vec<Root>,
@@ -77,7 +77,7 @@ impl Root {
     }
 }
 
-impl Held {
+impl Joined {
     fn new(members: Vec<usize>, rows: &[JointRow], rigids: &Rigids, state: &RigidState) -> Self {
         let root = |&body: &usize| Root::new(rigids.properties(body), state.bodies[body].rotation);
         let roots: Vec<Root> = members.iter().map(root).collect();
@@ -152,11 +152,12 @@ impl Rigids {
             let root = Root::new(&self.properties[body], state.bodies[body].rotation);
             own.copy_from_slice(&root.transposed(own));
         }
-        for held in self.held(state) {
+        for joined in self.joined(state) {
             let of = |&body: &usize| impulses[6 * body..][..6].to_vec();
-            let mut w = held.members.iter().flat_map(of).collect::<Vec<_>>();
-            held.project(&mut w);
-            held.members
+            let mut w = joined.members.iter().flat_map(of).collect::<Vec<_>>();
+            joined.project(&mut w);
+            joined
+                .members
                 .iter()
                 .zip(w.chunks_exact(6))
                 .for_each(|(&body, w)| impulses[6 * body..][..6].copy_from_slice(w));
@@ -168,33 +169,33 @@ impl Rigids {
     }
 
     /// The groups of bodies that joints hold together.
-    pub fn held(&self, state: &RigidState) -> Vec<Held> {
+    pub fn joined(&self, state: &RigidState) -> Vec<Joined> {
         let rows = self.joint_rows(state);
         let pair = |row: &JointRow| row.bodies[0].zip(row.bodies[1]);
         let pairs: Vec<(usize, usize)> = rows.iter().filter_map(pair).collect();
         let group = |members: Vec<usize>| {
             let is_own = |row: &&JointRow| row.bodies.iter().flatten().any(|body| members.contains(body));
             let own: Vec<JointRow> = rows.iter().filter(is_own).copied().collect();
-            (!own.is_empty()).then(|| Held::new(members, &own, self, state))
+            (!own.is_empty()).then(|| Joined::new(members, &own, self, state))
         };
         momentum::groups(self.len(), &pairs).into_iter().filter_map(group).collect()
     }
 
     /// Take what joints forbid out of the velocities: what the fluid meets must be a motion that they allow. Like all that joints
     /// are predicted to do, this counts until the bodies move.
-    pub fn hold(&self, state: &mut RigidState) {
-        for held in self.held(state) {
-            let twists: Vec<f64> = held.members.iter().flat_map(|&body| self.velocity(state, body).twist()).collect();
-            for (&body, reaction) in held.members.iter().zip(self.reactions(&held, state, &twists)) {
+    pub fn keep_joints(&self, state: &mut RigidState) {
+        for joined in self.joined(state) {
+            let twists: Vec<f64> = joined.members.iter().flat_map(|&body| self.velocity(state, body).twist()).collect();
+            for (&body, reaction) in joined.members.iter().zip(self.reactions(&joined, state, &twists)) {
                 self.apply_reaction(state, body, reaction.linear, reaction.angular);
             }
         }
     }
 
     /// The impulses by which joints take what they forbid out of these twists of their bodies.
-    fn reactions(&self, held: &Held, state: &RigidState, twists: &[f64]) -> Vec<Impulse> {
-        let allowed = held.allowed(twists);
-        let each = held.members.iter().zip(allowed.chunks_exact(6).zip(twists.chunks_exact(6)));
+    fn reactions(&self, joined: &Joined, state: &RigidState, twists: &[f64]) -> Vec<Impulse> {
+        let allowed = joined.allowed(twists);
+        let each = joined.members.iter().zip(allowed.chunks_exact(6).zip(twists.chunks_exact(6)));
         each.map(|(&body, (after, before))| {
             let [linear, angular] = [0, 3].map(|a| DVec3::from_slice(&after[a..]) - DVec3::from_slice(&before[a..]));
             let p = &self.properties[body];
