@@ -80,7 +80,7 @@ impl Run {
 }
 
 fn water(state: &mut State) -> &mut WaterState {
-    match &mut state.fluid {
+    match &mut state.fluid.content {
         FluidState::Water(water) => water,
         FluidState::Smoke(_) => unreachable!(),
     }
@@ -95,14 +95,14 @@ const FORGERIES: &[Forgery] = &[
     ("clock", |s| s.time = f64::NAN),
     ("clock", |s| s.time += 0.1),
     ("clock", |s| s.frame = 1_000_000_000_000),
-    ("velocity", |s| s.velocity.axes[0][7] = f64::NAN),
-    ("velocity", |s| s.velocity.axes[2][0] = f64::INFINITY),
-    ("\"velocity\"", |s| s.velocity.axes[1].truncate(5)),
-    ("pressure", |s| s.pressure.data[3] = f64::NAN),
-    ("\"pressure\"", |s| s.pressure.data.clear()),
+    ("velocity", |s| s.fluid.velocity.axes[0][7] = f64::NAN),
+    ("velocity", |s| s.fluid.velocity.axes[2][0] = f64::INFINITY),
+    ("\"velocity\"", |s| s.fluid.velocity.axes[1].truncate(5)),
+    ("pressure", |s| s.fluid.pressure.data[3] = f64::NAN),
+    ("\"pressure\"", |s| s.fluid.pressure.data.clear()),
     ("smoke, but the scene has water", |s| {
-        let (density, temperature) = (s.pressure.clone(), s.pressure.clone());
-        s.fluid = FluidState::Smoke(SmokeState { density, temperature });
+        let (density, temperature) = (s.fluid.pressure.clone(), s.fluid.pressure.clone());
+        s.fluid.content = FluidState::Smoke(SmokeState { density, temperature });
     }),
     ("particle position", |s| water(s).particles.position[0].y = f64::NAN),
     ("particle velocity", |s| water(s).particles.velocity[0].y = f64::NEG_INFINITY),

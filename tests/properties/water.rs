@@ -141,9 +141,9 @@ fn mirrored(state: &State, grid: &Grid, axis: Axis) -> State {
         }
         image
     };
-    image.velocity = faces(&state.velocity);
-    image.pressure = cells(&state.pressure);
-    let FluidState::Water(water) = &mut image.fluid else { unreachable!() };
+    image.fluid.velocity = faces(&state.fluid.velocity);
+    image.fluid.pressure = cells(&state.fluid.pressure);
+    let FluidState::Water(water) = &mut image.fluid.content else { unreachable!() };
     water.distance = cells(&water.distance);
     water.drift = faces(&water.drift);
     let p = &mut water.particles;
@@ -194,7 +194,8 @@ fn the_mirror_image_of_a_splash_is_the_splash_of_the_mirror_image() {
             assert_eq!(water.particles.len(), image_water.particles.len());
             assert_eq!((water.bank, image_water.bank), (0, 0));
             let distances = water.distance.data.iter().zip(&image_water.distance.data);
-            let velocities = world.state().velocity.axes.iter().flatten().zip(image.velocity.axes.iter().flatten());
+            let velocities =
+                world.state().fluid.velocity.axes.iter().flatten().zip(image.fluid.velocity.axes.iter().flatten());
             let worst = distances.chain(velocities).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
             println!("{axis:?} {transfer:?}: {worst:.2e}");
             assert!(worst <= 1e-9, "{axis:?} {transfer:?}: {worst:.2e}");
@@ -225,7 +226,7 @@ fn flying_ball(transfer: Transfer, spin: f64) -> World {
     let mut world = World::new(params).unwrap();
     let mut state = world.state().clone();
     let turn = |x: DVec3| DVec3::new(0.4, 0.1, 0.05) + DVec3::Z.cross(x - centre) * spin;
-    let FluidState::Water(water) = &mut state.fluid else { unreachable!() };
+    let FluidState::Water(water) = &mut state.fluid.content else { unreachable!() };
     for (x, v) in water.particles.position.iter().zip(&mut water.particles.velocity) {
         *v = turn(*x);
     }

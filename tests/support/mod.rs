@@ -72,7 +72,7 @@ pub fn fastest_beside(liquid: &CellField, driven: &FaceField<bool>, u: &FaceFiel
 /// Fastest face beside the liquid of a world of water, m/s.
 pub fn fastest_in_liquid(world: &World) -> f64 {
     let state = world.state();
-    fastest_beside(&state.fluid.water().unwrap().distance, &world.boundary().driven, &state.velocity)
+    fastest_beside(&state.fluid.water().unwrap().distance, &world.boundary().driven, &state.fluid.velocity)
 }
 
 /// The liquid of a world of water.

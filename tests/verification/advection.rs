@@ -50,7 +50,7 @@ fn a_uniform_stream_is_unchanged_by_every_kind_of_side() {
             for _ in 0..10 {
                 world.step().unwrap();
             }
-            let error = largest_difference(&world.state().velocity, &face_samples(&grid, |_| u));
+            let error = largest_difference(&world.state().fluid.velocity, &face_samples(&grid, |_| u));
             assert!(error <= 1e-12, "{scheme:?} {walls:?}: {error:.2e}");
         }
     }
@@ -92,7 +92,7 @@ fn the_step_is_first_order_in_time() {
         };
         let mut world = with_velocity(params, start);
         while world.step().unwrap().frame < 1 {}
-        world.state().velocity.clone()
+        world.state().fluid.velocity.clone()
     };
     let [a, b, c] = [0.1, 0.05, 0.025].map(run);
     let norm = |u: &bathtub_engine::grid::FaceField, w: &bathtub_engine::grid::FaceField| {

@@ -126,7 +126,8 @@ fn the_air_of_a_closed_box_keeps_its_volume_by_itself() {
         sealed.restore(on.state().clone()).unwrap();
         let (report, other) = (on.step().unwrap(), sealed.step().unwrap());
         assert_eq!([report, other.clone()].map(|report| report.bubbles.unwrap().count), [1, 2]);
-        let difference = largest_difference(&on.state().velocity, &sealed.state().velocity) / other.max_speed;
+        let difference =
+            largest_difference(&on.state().fluid.velocity, &sealed.state().fluid.velocity) / other.max_speed;
         println!("On and Sealed differ by {difference:.1e} of the speed");
         assert!(difference <= 1e-6, "{difference}");
         assert!(other.regions.iter().all(|region| region.incompatible_flux.abs() < 1e-12));

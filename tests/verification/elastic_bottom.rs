@@ -121,7 +121,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
     let (grid, end) = (world.params().grid, if is_open { HEIGHT as f64 + 0.5 } else { HEIGHT as f64 } * DX);
     for axis in [Axis::X, Axis::Y] {
         let dims = grid.face_dims(axis);
-        for index in 0..state.velocity.axes[axis.index()].len() {
+        for index in 0..state.fluid.velocity.axes[axis.index()].len() {
             let at = grid.face_centre(axis, [index % dims[0], index / dims[0] % dims[1], index / (dims[0] * dims[1])]);
             let ([x, y], h) = ([k * at.x, k * (end - at.y)], k * depth);
             let value = match (axis, is_open) {
@@ -130,7 +130,7 @@ fn quotients(waves: usize, top: Wall) -> (f64, f64) {
                 (_, true) => x.cos() * y.cosh() / h.cosh(),
                 (_, false) => x.cos() * y.sinh() / h.sinh(),
             };
-            state.velocity.axes[axis.index()][index] = speed * value;
+            state.fluid.velocity.axes[axis.index()][index] = speed * value;
         }
     }
     let areas = top_areas(&slab().body([false, false, true]).unwrap());

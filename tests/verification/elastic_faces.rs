@@ -135,7 +135,7 @@ fn led_bodies_push_like_obstacles() {
         let (a, b) = (led.step().unwrap(), scripted.step().unwrap());
         println!("{interface:?}: {:?} {:?}, momentum error {:e}", a.max_speed, b.max_speed, a.ledger.momentum_error);
         assert!(a.ledger.momentum_error < 1e-9, "{:e}", a.ledger.momentum_error);
-        let [own, other] = [&led, &scripted].map(|world| world.state().velocity.axes.concat());
+        let [own, other] = [&led, &scripted].map(|world| world.state().fluid.velocity.axes.concat());
         let off = own.iter().zip(&other).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         println!("off by {off:e}");
         assert!(a.max_speed > 0.2, "{}", a.max_speed);

@@ -28,7 +28,7 @@ fn full_box(cells: usize, mesh: TetMesh, youngs_modulus: f64, direction: DVec3) 
 }
 
 fn fastest(world: &World) -> f64 {
-    world.state().velocity.axes.iter().flatten().fold(0.0, |most: f64, u| most.max(u.abs()))
+    world.state().fluid.velocity.axes.iter().flatten().fold(0.0, |most: f64, u| most.max(u.abs()))
 }
 
 /// A cube in line with the grid is carried exactly (row C5), so that compliance alone moves anything: speeds fall as 1/E, whatever
@@ -41,7 +41,7 @@ fn stiff_cubes_hold_still_water_still() {
         let speeds = [1e7, 1e8, 1e9].map(|youngs_modulus| {
             let mut world = World::new(full_box(16, cube.clone(), youngs_modulus, direction)).unwrap();
             world.step().unwrap();
-            let (grid, p) = (world.params().grid, &world.state().pressure);
+            let (grid, p) = (world.params().grid, &world.state().fluid.pressure);
             let off = (0..grid.cells()).filter(|&cell| world.boundary().volume.data[cell] == 1.0).map(|cell| {
                 let from_centre = grid.cell_centre(grid.cell_at(cell)) - centre;
                 p.data[cell] - RHO * G * direction.dot(from_centre)

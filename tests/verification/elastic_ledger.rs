@@ -37,7 +37,7 @@ fn water() -> World {
 /// Impulse that the pressure gave to fluid, walls and whatever else is not the body, N s, and its moment about a point; the sum of
 /// sizes of both, and the share of the moment that cut faces may lose because pressure acts at their middle.
 fn elsewhere(world: &World, dt: f64, about: DVec3) -> ([DVec3; 2], [f64; 2], f64) {
-    let (grid, boundary, p) = (world.params().grid, world.boundary(), &world.state().pressure);
+    let (grid, boundary, p) = (world.params().grid, world.boundary(), &world.state().fluid.pressure);
     let (mut given, mut sizes, mut lever) = ([DVec3::ZERO; 2], [0.0; 2], 0.0);
     for axis in Axis::ALL {
         let a = axis.index();

@@ -73,7 +73,7 @@ fn frequency_error(width: usize, density: f64) -> f64 {
     for (x, v) in soft.positions.iter().zip(&mut soft.velocities) {
         *v = DVec3::X * speed * (k * (x.x + DX)).sin() / (k * length).sin();
     }
-    state.velocity.axes[0].fill(speed);
+    state.fluid.velocity.axes[0].fill(speed);
     world.restore(state).unwrap();
 
     // Times at which the end stands still: half a period apart.

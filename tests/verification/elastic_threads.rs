@@ -30,7 +30,7 @@ fn a_splash_has_the_same_bits_for_any_number_of_threads() {
     let with_threads = |n: usize| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap().install(|| run(12));
     let [one, two, five] = [1, 2, 5].map(with_threads);
     assert!(one == two && one == five);
-    assert!(one.pressure.data.iter().any(|&p| p != 0.0));
+    assert!(one.fluid.pressure.data.iter().any(|&p| p != 0.0));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 
 fn fastest_open(world: &World) -> f64 {
-    let (u, boundary) = (&world.state().velocity, world.boundary());
+    let (u, boundary) = (&world.state().fluid.velocity, world.boundary());
     let faces = u.axes.iter().flatten().zip(boundary.driven.axes.iter().flatten());
     faces.filter(|(_, free)| **free).map(|(u, _)| u.abs()).fold(0.0, f64::max)
 }
@@ -25,7 +25,7 @@ fn a_closed_box_of_fluid_does_not_feel_gravity() {
     let report = world.step().unwrap();
     assert!(report.max_speed <= 1e-9 * 9.81 * 0.01, "{}", report.max_speed);
     // p = ρ g·x + c, and the wall of the box takes the fluid's weight.
-    let p = &world.state().pressure.data;
+    let p = &world.state().fluid.pressure.data;
     let at = |index: usize| p[index] - rho * g.dot(grid.cell_centre(grid.cell_at(index)));
     let spread = (0..grid.cells()).map(|i| (at(i) - at(0)).abs()).fold(0.0, f64::max);
     assert!(spread <= 1e-8 * rho * 9.81, "{spread}");

@@ -55,7 +55,7 @@ pub fn with_velocity(params: WorldParams, u: impl Fn(DVec3) -> DVec3) -> World {
     let grid = params.grid;
     let mut world = World::new(params).expect("no bodies that could be wrong");
     let mut state = world.state().clone();
-    state.velocity = face_samples(&grid, u);
+    state.fluid.velocity = face_samples(&grid, u);
     world.restore(state).expect("the state is this world's own");
     world
 }

@@ -11,5 +11,5 @@ pub use crate::solid::Interface;
 pub use crate::solid::elastic::{Elastic, Material};
 pub use crate::solid::rigid::{Joint, JointKind, Mass, RigidBody};
 pub use crate::solid::{Family, Motion, Obstacle};
-pub use crate::world::{State, TimeParams, World, WorldParams};
+pub use crate::world::{State, StepError, TimeParams, World, WorldError, WorldParams};
 pub use glam::{DQuat, DVec3};

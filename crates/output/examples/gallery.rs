@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p bathtub-output --example gallery -- DIRECTORY [CELLS]
 
-use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
+use bathtub_engine::fluid::{FluidState, GridState};
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{CellField, FaceField, Grid};
 use bathtub_engine::solid::SolidState;
@@ -82,9 +82,11 @@ fn write_files(directory: &Path, frame: &Frame) -> Result<(), Box<dyn std::error
         time: frame.time,
         step: 1,
         frame: frame.index,
-        velocity: FaceField::new(&frame.grid, 0.25),
-        pressure: double(density),
-        fluid: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
+        fluid: GridState {
+            velocity: FaceField::new(&frame.grid, 0.25),
+            pressure: double(density),
+            content: FluidState::Smoke(SmokeState { density: double(density), temperature: double(temperature) }),
+        },
         solids: SolidState::default(),
     };
     let identity = checkpoint::Identity {

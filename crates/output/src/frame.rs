@@ -165,7 +165,7 @@ impl Frame {
             dims: field.dims,
             data: field.data.iter().map(|&v| v as f32).collect::<Vec<f32>>(),
         };
-        let fluid = match &state.fluid {
+        let fluid = match &state.fluid.content {
             FluidState::Smoke(smoke) => {
                 Visible::Smoke(SmokeFrame { density: single(&smoke.density), temperature: single(&smoke.temperature) })
             }
@@ -186,7 +186,7 @@ impl Frame {
             time: state.time,
             grid: *grid,
             fluid,
-            velocity: centred(grid, &state.velocity),
+            velocity: centred(grid, &state.fluid.velocity),
             surfaces,
         }
     }

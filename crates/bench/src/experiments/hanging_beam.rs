@@ -124,14 +124,14 @@ impl System {
             medium: Medium::weightless(rho),
             boundary: &boundary,
             immersed: &immersed,
-            arriving: &state.velocity,
+            arriving: &state.fluid.velocity,
         };
         let coupled = monolithic::System::new(&scene, vec![freedoms]);
         let started = Instant::now();
         let terms = coupled.terms();
         own += started.elapsed().as_secs_f64();
 
-        let mut velocity = state.velocity.clone();
+        let mut velocity = state.fluid.velocity.clone();
         for axis in Axis::ALL {
             velocity.axes[axis.index()].iter_mut().for_each(|u| *u += dt * gravity[axis.index()]);
         }

@@ -3,12 +3,12 @@
 use super::boundary::Boundary;
 use super::projection::Projection;
 use super::water::KeepOut;
-use super::{Fields, FieldsMut, Fluid, FluidParams, FluidState, Span, Step};
+use super::{Fluid, FluidParams, GridState, Span, Step};
 use crate::clock::Stages;
 use crate::grid::{CellField, FaceField, Grid};
 use crate::solve::{PressureSolver, SolveError};
 
-/// The machinery of such a fluid; what changes is in the state of a world.
+/// The machinery of such a fluid; what changes is in [`GridState`].
 pub(crate) struct GridFluid {
     /// Its sides and the solids.
     pub boundary: Boundary,
@@ -35,9 +35,11 @@ impl GridFluid {
         }
     }
 
-    /// The state at the start of a run; the velocity of its parts goes to the faces.
-    pub fn initial(&mut self, grid: &Grid, keep_out: &KeepOut, velocity: &mut FaceField) -> FluidState {
-        self.content.initial(grid, &self.boundary, keep_out, velocity)
+    /// The state at the start of a run, without pressure.
+    pub fn initial(&mut self, grid: &Grid, keep_out: &KeepOut) -> GridState {
+        let (mut velocity, pressure) = (FaceField::new(grid, 0.0), CellField::new(grid, 0.0));
+        let content = self.content.initial(grid, &self.boundary, keep_out, &mut velocity);
+        GridState { velocity, pressure, content }
     }
 
     /// Transport with the velocity of the last step.
@@ -45,8 +47,8 @@ impl GridFluid {
         &mut self,
         (grid, span): (&Grid, Span),
         keep_out: &KeepOut,
-        now: Fields,
-        next: FieldsMut,
+        now: &GridState,
+        next: &mut GridState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
         let step = Step::new(grid, &self.boundary, span);
@@ -54,12 +56,12 @@ impl GridFluid {
     }
 
     /// Forces other than the pressure → u*.
-    pub fn predict(&mut self, (grid, span): (&Grid, Span), next: FieldsMut) {
+    pub fn predict(&mut self, (grid, span): (&Grid, Span), next: &mut GridState) {
         self.content.predict(&Step::new(grid, &self.boundary, span), next);
     }
 
     /// Let the projection know where a liquid is, and its pockets of air.
-    pub fn set_liquid(&mut self, grid: &Grid, state: &FluidState) {
+    pub fn set_liquid(&mut self, grid: &Grid, state: &GridState) {
         if let Some(water) = state.water() {
             self.projection.set_liquid(grid, &self.boundary, &water.distance, &water.bubbles);
         }
@@ -74,7 +76,7 @@ impl GridFluid {
     pub fn finish(
         &mut self,
         (grid, span): (&Grid, Span),
-        next: FieldsMut,
+        next: &mut GridState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
         let step = Step::new(grid, &self.boundary, span);

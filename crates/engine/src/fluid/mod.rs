@@ -10,7 +10,7 @@ pub mod smoke;
 pub mod water;
 
 use crate::clock::Stages;
-use crate::grid::{FaceField, Grid};
+use crate::grid::{CellField, FaceField, Grid};
 use crate::solve::SolveError;
 use boundary::{Boundary, Wall};
 use glam::DVec3;
@@ -29,13 +29,24 @@ pub enum FluidParams {
     Water(WaterParams),
 }
 
-/// What the fluid carries from step to step, apart from velocity and pressure.
+/// What a fluid carries from step to step, apart from velocity and pressure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FluidState {
     /// Of smoke.
     Smoke(SmokeState),
     /// Of water.
     Water(WaterState),
+}
+
+/// A fluid on the grid at one time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GridState {
+    /// m/s.
+    pub velocity: FaceField,
+    /// Pa: the next solve starts from it.
+    pub pressure: CellField,
+    /// What it carries along.
+    pub content: FluidState,
 }
 
 /// What moves what a fluid carries.
@@ -170,9 +181,17 @@ impl FluidState {
     }
 }
 
-/// A velocity and what moves with it.
-type Fields<'a> = (&'a FaceField, &'a FluidState);
-type FieldsMut<'a> = (&'a mut FaceField, &'a mut FluidState);
+impl GridState {
+    /// The smoke, if that is the fluid.
+    pub fn smoke(&self) -> Option<&SmokeState> {
+        self.content.smoke()
+    }
+
+    /// The water, if that is the fluid.
+    pub fn water(&self) -> Option<&WaterState> {
+        self.content.water()
+    }
+}
 
 /// A fluid never changes its kind.
 const ONE_KIND: &str = "a fluid and its state are of the same kind";
@@ -204,25 +223,26 @@ impl Fluid {
         &mut self,
         step: &Step,
         (keep_out, projection): (&KeepOut, &mut Projection),
-        now: Fields,
-        next: FieldsMut,
+        now: &GridState,
+        next: &mut GridState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
-        match (self, now.1, next.1) {
-            (Self::Smoke(fluid), FluidState::Smoke(now_in), FluidState::Smoke(next_in)) => {
-                fluid.advect(step, (now.0, now_in), (next.0, next_in), clock);
+        let (from, to) = (&now.velocity, &mut next.velocity);
+        match (self, &now.content, &mut next.content) {
+            (Self::Smoke(fluid), FluidState::Smoke(now), FluidState::Smoke(next)) => {
+                fluid.advect(step, (from, now), (to, next), clock);
                 Ok(())
             }
-            (Self::Water(fluid), FluidState::Water(now_in), FluidState::Water(next_in)) => {
-                fluid.advect(step, (keep_out, projection), (now.0, now_in), (next.0, next_in), clock)
+            (Self::Water(fluid), FluidState::Water(now), FluidState::Water(next)) => {
+                fluid.advect(step, (keep_out, projection), (from, now), (to, next), clock)
             }
             _ => unreachable!("{ONE_KIND}"),
         }
     }
 
     /// Forces other than the pressure → u*.
-    pub fn predict(&mut self, step: &Step, (velocity, state): FieldsMut) {
-        match (self, state) {
+    pub fn predict(&mut self, step: &Step, GridState { velocity, content, .. }: &mut GridState) {
+        match (self, content) {
             (Self::Smoke(fluid), FluidState::Smoke(smoke)) => fluid.predict(step, velocity, smoke),
             (Self::Water(fluid), FluidState::Water(_)) => fluid.predict(step, velocity),
             _ => unreachable!("{ONE_KIND}"),
@@ -234,10 +254,10 @@ impl Fluid {
         &mut self,
         step: &Step,
         projection: &mut Projection,
-        (velocity, state): FieldsMut,
+        GridState { velocity, content, .. }: &mut GridState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
-        match (self, state) {
+        match (self, content) {
             (Self::Smoke(fluid), FluidState::Smoke(smoke)) => {
                 fluid.extend(step.boundary, velocity, smoke);
                 clock.lap("extend");

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 pub(super) fn account(world: &World, dt: f64, coupled: Solved, events: Vec<RigidEvent>) -> StepReport {
     let (params, state, boundary) = (world.params(), world.state(), world.boundary());
     let grid = &params.grid;
-    let speeds = state.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
+    let speeds = state.fluid.velocity.axes.iter().map(|u| u.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max));
     let max_speed = speeds.fold(0.0, f64::max);
     let Solved { outcome, bodies, ms } = coupled;
     let Outcome { projected, rounds, settled, residual_flux, bubble_flux, momentum_error, .. } = outcome;
@@ -54,8 +54,8 @@ pub(super) fn account(world: &World, dt: f64, coupled: Solved, events: Vec<Rigid
             converged: settled && projected.info.converged,
         },
         ledger: Ledger {
-            volume_error: match state.fluid {
-                FluidState::Smoke(_) => volume_error(grid, boundary, &state.velocity),
+            volume_error: match state.fluid.content {
+                FluidState::Smoke(_) => volume_error(grid, boundary, &state.fluid.velocity),
                 FluidState::Water(_) => (fluid.volume * rho - fluid.mass).abs() / fluid.mass.max(f64::MIN_POSITIVE),
             },
             momentum_error,
@@ -108,7 +108,7 @@ const CHUNK: usize = 4096;
 /// potential energy is taken as well, m g·(x + ½ Δt v). In free fall the sum is then constant: ½ |v + Δt g|² − ½ |v|² is what
 /// g·½ Δt (v + v + Δt g) takes off. (Taken at x it would seem to gain ½ |Δt g|² a step.)
 fn fluid_totals(world: &World, dt: f64) -> FluidReport {
-    match (&world.params().fluid, &world.state().fluid) {
+    match (&world.params().fluid, &world.state().fluid.content) {
         (FluidParams::Smoke(params), FluidState::Smoke(smoke)) => smoke_totals(world, params, smoke, dt),
         (FluidParams::Water(params), FluidState::Water(water)) => water_totals(world, params, water, dt),
         _ => unreachable!("a fluid and its state are of the same kind"),
@@ -197,7 +197,7 @@ fn momentum_and_energy(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -
 
 /// Of the whole domain.
 fn smoke_totals(world: &World, params: &SmokeParams, smoke: &SmokeState, dt: f64) -> FluidReport {
-    let (grid, velocity, boundary) = (&world.params().grid, &world.state().velocity, world.boundary());
+    let (grid, velocity, boundary) = (&world.params().grid, &world.state().fluid.velocity, world.boundary());
     let (rho, cell, volume) = (params.rho, grid.dx.powi(3), &boundary.volume);
     let [nx, ny, _] = grid.dims;
     let row_of = |j: usize, k: usize| nx * (j + ny * k)..nx * (j + ny * k + 1);

@@ -14,9 +14,9 @@ pub use crate::coupling::monolithic::Scheme;
 use crate::coupling::monolithic::{CoupleParams, FluidSide, Outcome, SurfacePush, couple, follow};
 use crate::fluid::boundary::Boundary;
 use crate::fluid::water::{Particles, Way, extend};
-use crate::fluid::{FluidParams, FluidState, GridFluid, Span, Step};
+use crate::fluid::{FluidParams, FluidState, GridFluid, GridState, Span, Step};
 use crate::geometry::TriMesh;
-use crate::grid::{Axis, CellField, FaceField, unravel};
+use crate::grid::{Axis, CellField, unravel};
 use crate::report::StepReport;
 use crate::solid::rigid::{RigidEvent, RigidWarning};
 use crate::solid::{Family, SolidState};
@@ -39,12 +39,8 @@ pub struct State {
     pub step: u64,
     /// Frames completed: `time` is at or past `frame / fps`.
     pub frame: u64,
-    /// Fluid velocity, m/s.
-    pub velocity: FaceField,
-    /// Pressure, Pa: the next solve starts from it.
-    pub pressure: CellField,
-    /// What the fluid carries.
-    pub fluid: FluidState,
+    /// The fluid.
+    pub fluid: GridState,
     /// The solids that answer.
     pub solids: SolidState,
 }
@@ -54,7 +50,7 @@ impl State {
     fn non_finite(&self) -> Option<&'static str> {
         let is_finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
         let all = |vectors: &[DVec3]| vectors.par_iter().all(|v| v.is_finite());
-        let fields = match &self.fluid {
+        let fields = match &self.fluid.content {
             FluidState::Smoke(smoke) => {
                 [("density", is_finite(&smoke.density.data)), ("temperature", is_finite(&smoke.temperature.data))]
             }
@@ -63,7 +59,7 @@ impl State {
                 ("particle velocity", all(&water.particles.velocity)),
             ],
         };
-        let velocity = ("velocity", self.velocity.axes.iter().all(|u| is_finite(u)));
+        let velocity = ("velocity", self.fluid.velocity.axes.iter().all(|u| is_finite(u)));
         [velocity].into_iter().chain(fields).find_map(|(name, is_finite)| (!is_finite).then_some(name))
     }
 }
@@ -99,13 +95,12 @@ impl World {
         let mut fluid = GridFluid::new(&params.fluid, &grid, params.pressure.solver, boundary);
         let span = immersed.span(&grid, 0.0, first_dt);
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&grid, way, from, to);
-        let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
-        let content = fluid.initial(&grid, &keep_out, &mut velocity);
+        let mut start = fluid.initial(&grid, &keep_out);
         let body_velocity = |surface, at| immersed.velocity_at(surface, at);
-        if let Some(water) = content.water() {
+        fluid.set_liquid(&grid, &start);
+        if let GridState { velocity, pressure, content: FluidState::Water(water) } = &mut start {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
             // solve fail, the first step will say so.
-            fluid.set_liquid(&grid, &content);
             let side = FluidSide {
                 grid: &grid,
                 dt: first_dt,
@@ -113,19 +108,19 @@ impl World {
                 immersed: &immersed,
                 boundary: &mut fluid.boundary,
                 projection: &mut fluid.projection,
-                velocity: &mut velocity,
-                pressure: &mut pressure,
+                velocity,
+                pressure,
                 sources: &[],
             };
             let _ =
                 solids.answer(&mut solid_state.rigid, first_dt, |sides| follow(side, sides, &params.pressure.params));
             fluid.boundary.set_body_velocity(&grid, body_velocity);
-            extend(&Step::new(&grid, &fluid.boundary, span), &water.distance, &mut velocity);
+            extend(&Step::new(&grid, &fluid.boundary, span), &water.distance, velocity);
             pressure.data.fill(0.0);
         }
         fluid.boundary.set_body_velocity(&grid, body_velocity);
-        fluid.boundary.impose(&mut velocity);
-        let state = State { time: 0.0, step: 0, frame: 0, velocity, pressure, fluid: content, solids: solid_state };
+        fluid.boundary.impose(&mut start.velocity);
+        let state = State { time: 0.0, step: 0, frame: 0, fluid: start, solids: solid_state };
         let (next, clock) = (state.clone(), Stages::default());
         let mut world = Self { params, state, next, solids, immersed, fluid, clock };
         world.find_first_forces(span);
@@ -139,7 +134,7 @@ impl World {
             return;
         }
         self.next.clone_from(&self.state);
-        self.fluid.predict((&self.params.grid, span), (&mut self.next.velocity, &mut self.next.fluid));
+        self.fluid.predict((&self.params.grid, span), &mut self.next.fluid);
         self.solids.add_weight(&self.params, &self.immersed, span, &mut self.next.solids.rigid);
         self.solids.rigids.keep_joints(&mut self.next.solids.rigid);
         self.solids.predict_families(&self.params, &self.immersed, span);
@@ -265,16 +260,15 @@ impl World {
     fn advect(&mut self, span: Span) -> Result<(), StepError> {
         let Self { params, state, next, immersed, fluid, clock, .. } = self;
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&params.grid, way, from, to);
-        let (now, next) = ((&state.velocity, &state.fluid), (&mut next.velocity, &mut next.fluid));
         fluid
-            .advect((&params.grid, span), &keep_out, now, next, clock)
+            .advect((&params.grid, span), &keep_out, &state.fluid, &mut next.fluid, clock)
             .map_err(|source| StepError::Pressure { step: state.step + 1, source })
     }
 
     /// Everything but pressure: sources and forces → u*; weight, elasticity, contact and joints → v*.
     fn predict(&mut self, span: Span) -> Result<(), StepError> {
         let Self { params, state, next, solids, immersed, fluid, clock, .. } = self;
-        fluid.predict((&params.grid, span), (&mut next.velocity, &mut next.fluid));
+        fluid.predict((&params.grid, span), &mut next.fluid);
         let lap = |stage: &str| {
             clock.lap(stage);
         };
@@ -289,14 +283,15 @@ impl World {
         let (grid, rho, number, dt) = (&params.grid, params.fluid.rho(), state.step + 1, span.dt);
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
         let scale = dt / (rho * grid.dx);
-        next.pressure.data.par_iter_mut().zip(&state.pressure.data).for_each(|(p, old)| *p = old * scale);
+        next.fluid.pressure.data.par_iter_mut().zip(&state.fluid.pressure.data).for_each(|(p, old)| *p = old * scale);
         fluid.set_liquid(grid, &next.fluid);
         if params.coupling.scheme == Scheme::DampingOnly {
             solids.drop_elasticity(dt).map_err(|source| StepError::Bodies { step: number, source })?;
         }
         let by_source = fluid.pushed((grid, span));
         let sources: Vec<(usize, f64)> = by_source.iter().map(|&(cell, push, _)| (cell, push)).collect();
-        let liquid = next.fluid.water().map(|water| &water.distance);
+        let GridState { velocity, pressure, content } = &mut next.fluid;
+        let liquid = content.water().map(|water| &water.distance);
         let side = FluidSide {
             grid,
             dt,
@@ -304,8 +299,8 @@ impl World {
             immersed,
             boundary: &mut fluid.boundary,
             projection: &mut fluid.projection,
-            velocity: &mut next.velocity,
-            pressure: &mut next.pressure,
+            velocity,
+            pressure,
             sources: &sources,
         };
         let PressureParams { params: solve, strict, allow_incompatible, .. } = params.pressure;
@@ -322,17 +317,17 @@ impl World {
         }
         immersed.place(|surface| self.solids.skin(&next.solids.rigid, surface));
         fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
-        fluid.boundary.impose(&mut next.velocity);
+        fluid.boundary.impose(&mut next.fluid.velocity);
         let ms = self.clock.lap("pressure");
         let bodies = self.bodies(&outcome.pushes);
-        self.next.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
+        self.next.fluid.pressure.data.par_iter_mut().for_each(|p| *p /= scale);
         Ok(Solved { outcome, bodies, ms })
     }
 
     /// What the solids are doing after the solve, and what the fluid did to them.
     fn bodies(&self, pushes: &[SurfacePush]) -> Vec<BodyImpulse> {
         let (grid, rho) = (&self.params.grid, self.params.fluid.rho());
-        let mut bodies = self.immersed.impulses(grid, rho, &self.next.pressure);
+        let mut bodies = self.immersed.impulses(grid, rho, &self.next.fluid.pressure);
         for push in pushes {
             let body = &mut bodies[push.surface.0 as usize];
             [body.impulse, body.torque_impulse] = push.impulse;
@@ -351,7 +346,7 @@ impl World {
     fn finish(&mut self, span: Span) -> Result<(), StepError> {
         let Self { params, state, next, fluid, clock, .. } = self;
         fluid
-            .finish((&params.grid, span), (&mut next.velocity, &mut next.fluid), clock)
+            .finish((&params.grid, span), &mut next.fluid, clock)
             .map_err(|source| StepError::Pressure { step: state.step + 1, source })
     }
 
@@ -392,7 +387,7 @@ impl World {
             return found;
         }
         for axis in Axis::ALL {
-            let data = &state.velocity.axes[axis.index()];
+            let data = &state.fluid.velocity.axes[axis.index()];
             let speed = data.par_iter().map(|u| u.abs()).reduce(|| 0.0, f64::max);
             if speed > found.0 {
                 let index = data.iter().position(|u| u.abs() == speed).unwrap_or(0);

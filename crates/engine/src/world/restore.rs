@@ -51,12 +51,13 @@ impl World {
     fn check(&self, state: &State) -> Result<(), StateError> {
         let (grid, here) = (&self.params.grid, &self.state);
         check_clock(state, self.params.time.fps)?;
-        let shapes = |state: &State| (state.velocity.dims, state.pressure.dims);
-        let lengths = |state: &State| (state.velocity.axes.each_ref().map(Vec::len), state.pressure.data.len());
+        let shapes = |state: &State| (state.fluid.velocity.dims, state.fluid.pressure.dims);
+        let lengths =
+            |state: &State| (state.fluid.velocity.axes.each_ref().map(Vec::len), state.fluid.pressure.data.len());
         ensure("velocity and pressure", shapes(state) == shapes(here) && lengths(state) == lengths(here), || {
-            format!("of {:?} cells, the scene has {:?}", state.velocity.dims, grid.dims)
+            format!("of {:?} cells, the scene has {:?}", state.fluid.velocity.dims, grid.dims)
         })?;
-        match (&state.fluid, &self.params.fluid) {
+        match (&state.fluid.content, &self.params.fluid) {
             (FluidState::Smoke(smoke), FluidParams::Smoke(_)) => {
                 let whole = [&smoke.density, &smoke.temperature].iter().all(|f| fits(f.dims, f.data.len(), grid));
                 ensure("smoke", whole, || format!("not of {:?} cells", grid.dims))?;
@@ -111,7 +112,7 @@ impl State {
     fn non_number(&self) -> Option<&'static str> {
         let finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
         let all = |vectors: &[DVec3]| vectors.par_iter().all(|v| v.is_finite());
-        let of_fluid = match &self.fluid {
+        let of_fluid = match &self.fluid.content {
             FluidState::Smoke(_) => true,
             FluidState::Water(water) => {
                 finite(&water.distance.data)
@@ -123,7 +124,7 @@ impl State {
         let elastic = elastic.iter().all(|body| all(&body.positions) && all(&body.velocities));
         let forces = rigid_force.iter().flatten().chain(elastic_force.iter().flatten()).all(|force| force.is_finite());
         let parts = [
-            ("pressure", finite(&self.pressure.data)),
+            ("pressure", finite(&self.fluid.pressure.data)),
             ("fluid", of_fluid),
             ("bodies", rigid.is_finite()),
             ("elastic bodies", elastic),

@@ -1,9 +1,9 @@
 //! The engine's state as sections of a checkpoint, and its hash.
 
 use super::container::{Checkpoint, CheckpointError};
-use bathtub_engine::fluid::FluidState;
 use bathtub_engine::fluid::smoke::SmokeState;
 use bathtub_engine::fluid::water::{Bubble, Particles, WaterState};
+use bathtub_engine::fluid::{FluidState, GridState};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid};
 use bathtub_engine::solid::SolidState;
 use bathtub_engine::world::State;
@@ -14,14 +14,15 @@ use std::io::{BufWriter, Write};
 /// One section per field; `clock` holds the counters.
 pub fn to_sections(state: &State) -> Vec<(String, Vec<u8>)> {
     // Taken apart completely, so that a new field of the state cannot be forgotten here.
-    let State { time, step, frame, velocity, pressure, fluid, solids } = state;
+    let State { time, step, frame, fluid, solids } = state;
+    let GridState { velocity, pressure, content } = fluid;
     let SolidState { rigid, rigid_force, elastic, elastic_force, families } = solids;
     let mut sections =
         vec![section("clock", &(time, step, frame)), section("velocity", velocity), section("pressure", pressure)];
     sections.push(section("bodies", &(rigid, rigid_force)));
     sections.push(section("elastic", &(elastic, elastic_force)));
     sections.push(section("families", families));
-    match fluid {
+    match content {
         FluidState::Smoke(SmokeState { density, temperature }) => {
             sections.extend([section("density", density), section("temperature", temperature)]);
         }
@@ -64,7 +65,7 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
     };
     let (velocity, pressure) = (faces("velocity")?, cells("pressure")?);
     let is_water = sections.iter().any(|(name, _)| name == "particles");
-    let fluid = match is_water {
+    let content = match is_water {
         false => FluidState::Smoke(SmokeState { density: cells("density")?, temperature: cells("temperature")? }),
         true => {
             let (bank, emitted, drained) = decode(sections, "counts")?;
@@ -76,7 +77,7 @@ pub fn from_sections(sections: &[(String, Vec<u8>)], grid: &Grid) -> Result<Stat
     let (rigid, rigid_force) = decode(sections, "bodies")?;
     let (elastic, elastic_force) = decode(sections, "elastic")?;
     let solids = SolidState { rigid, rigid_force, elastic, elastic_force, families: decode(sections, "families")? };
-    Ok(State { time, step, frame, velocity, pressure, fluid, solids })
+    Ok(State { time, step, frame, fluid: GridState { velocity, pressure, content }, solids })
 }
 
 /// Particles with a velocity each, and with gradients each or none.
@@ -152,14 +153,12 @@ mod tests {
         let (density, temperature, pressure) = (cells(), cells(), cells());
         let mut velocity = FaceField::new(&grid(), 0.0);
         velocity.axes.iter_mut().flatten().for_each(|v| *v = next());
-        let fluid = FluidState::Smoke(SmokeState { density, temperature });
+        let content = FluidState::Smoke(SmokeState { density, temperature });
         State {
             time: 0.1 + 0.2,
             step: 17,
             frame: 3,
-            velocity,
-            pressure,
-            fluid,
+            fluid: GridState { velocity, pressure, content },
             solids: SolidState {
                 rigid: bodies(),
                 rigid_force: vec![[DVec3::X; 2]],
@@ -196,15 +195,15 @@ mod tests {
         let dry = state();
         let vectors = |n: usize| (0..n).map(|i| DVec3::new(i as f64, 0.1, -3.0)).collect::<Vec<_>>();
         let particles = Particles { position: vectors(7), velocity: vectors(7), affine: vec![[DVec3::X; 3]; 7] };
-        let (distance, drift) = (dry.pressure.clone(), dry.velocity.clone());
+        let (distance, drift) = (dry.fluid.pressure.clone(), dry.fluid.velocity.clone());
         let bubbles = vec![Bubble { cells: vec![3, 17, 59], air: 0.003, seen: 0.0028, room: 0.0029 }];
-        let fluid =
+        let content =
             FluidState::Water(WaterState { particles, distance, drift, bubbles, bank: 3, emitted: 5, drained: 8 });
-        State { fluid, ..dry }
+        State { fluid: GridState { content, ..dry.fluid }, ..dry }
     }
 
     fn smoke(state: &mut State) -> &mut SmokeState {
-        match &mut state.fluid {
+        match &mut state.fluid.content {
             FluidState::Smoke(smoke) => smoke,
             FluidState::Water(_) => unreachable!(),
         }
@@ -222,7 +221,7 @@ mod tests {
     #[test]
     fn particles_without_a_velocity_are_refused() {
         let mut state = wet_state();
-        if let FluidState::Water(water) = &mut state.fluid {
+        if let FluidState::Water(water) = &mut state.fluid.content {
             water.particles.velocity.pop();
         }
         let error = from_sections(&to_sections(&state), &grid()).unwrap_err().to_string();
@@ -232,7 +231,7 @@ mod tests {
     #[test]
     fn bubbles_beyond_the_grid_are_refused() {
         let mut state = wet_state();
-        if let FluidState::Water(water) = &mut state.fluid {
+        if let FluidState::Water(water) = &mut state.fluid.content {
             water.bubbles[0].cells.push(60);
         }
         let error = from_sections(&to_sections(&state), &grid()).unwrap_err().to_string();
@@ -244,10 +243,10 @@ mod tests {
         let reference = state_hash(&state());
         let numbers: [fn(&mut State) -> &mut f64; 6] = [
             |s| &mut s.time,
-            |s| &mut s.velocity.axes[2][7],
+            |s| &mut s.fluid.velocity.axes[2][7],
             |s| &mut smoke(s).density.data[59],
             |s| &mut smoke(s).temperature.data[0],
-            |s| &mut s.pressure.data[30],
+            |s| &mut s.fluid.pressure.data[30],
             |s| &mut s.solids.rigid.bodies[0].angular_momentum.y,
         ];
         for number in numbers {
