@@ -1,7 +1,8 @@
 //! Elastic bodies that meet the fluid at faces, and those that are led through it.
 
+use crate::elastic_stiff::{pool, tank};
 use crate::support::elastic::{elastic, material};
-use crate::support::{fixed_step, still_air, still_water};
+use crate::support::{fixed_step, still_water};
 use bathtub_engine::geometry::{Pose, Shape, TetMesh};
 use bathtub_engine::report::StepReport;
 use bathtub_engine::solid::elastic::Hold;
@@ -15,25 +16,7 @@ const SIZE: DVec3 = DVec3::new(0.26, 0.22, 0.3);
 const CELLS: [usize; 3] = [4, 4, 5];
 const STEPS: usize = 4;
 
-/// A closed box of a metre, full of fluid, with 16³ cells.
-fn tank(dt: f64, gravity: f64) -> WorldParams {
-    let mut params = still_air([16; 3], 1.0 / 16.0);
-    let smoke = params.fluid.smoke_mut().unwrap();
-    (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * gravity);
-    params.pressure.params.tolerance = 1e-11;
-    params.time = fixed_step(dt);
-    params
-}
-
-/// The same box half full of water.
-fn pool(dt: f64) -> WorldParams {
-    let mut params = still_water([16; 3], 1.0 / 16.0, 0.5);
-    params.pressure.params.tolerance = 1e-11;
-    params.time = fixed_step(dt);
-    params
-}
-
-/// The same box, nearly full.
+/// The pool of a metre, nearly full.
 fn deep(dt: f64) -> WorldParams {
     let mut params = still_water([16; 3], 1.0 / 16.0, 0.875);
     params.pressure.params.tolerance = 1e-11;
@@ -71,7 +54,7 @@ fn tilted(at: [f64; 3]) -> Pose {
 #[test]
 fn stiff_bodies_move_like_rigid_ones_with_faces() {
     let scenes: [(&str, fn(f64) -> WorldParams, [f64; 3]); 2] =
-        [("full", |dt| tank(dt, G), [0.41, 0.36, 0.54]), ("surface", pool, [0.43, 0.47, 0.52])];
+        [("full", tank, [0.41, 0.36, 0.54]), ("surface", pool, [0.43, 0.47, 0.52])];
     for (name, scene, at) in scenes {
         for (ratio, dt) in [(0.01, 0.01), (0.1, 0.01), (0.5, 0.02), (3.0, 1.0 / 24.0)] {
             let (mut soft, mut hard) = (
@@ -119,12 +102,12 @@ fn led_bodies_push_like_obstacles() {
     let at = Pose { position: DVec3::new(0.41, 0.5, 0.54), rotation: DQuat::IDENTITY };
     let velocity = DVec3::new(0.3, 0.0, 0.1);
     let path = || Motion::Steady { start: at, velocity, angular_velocity: DVec3::ZERO };
-    let mut params = tank(0.01, 0.0);
+    let mut params = tank(0.01);
     let shape = Shape::Box { size: SIZE };
     params.obstacles = vec![Obstacle { name: "led".into(), shape, motion: path() }];
     let mut scripted = World::new(params).unwrap();
     for interface in [Interface::CutCells, Interface::Faces] {
-        let mut params = tank(0.01, 0.0);
+        let mut params = tank(0.01);
         let mesh = TetMesh::block(SIZE, CELLS).mapped(|x| at.apply(x));
         let mut body = elastic("led", mesh, material(1e5, 0.3, RHO));
         body.velocity = velocity;

@@ -16,7 +16,7 @@ const CELLS: [usize; 3] = [4, 4, 5];
 const CENTRE: DVec3 = DVec3::new(0.41, 0.36, 0.54);
 
 /// A closed box of a metre, full of fluid, with 16³ cells.
-fn tank(dt: f64) -> WorldParams {
+pub fn tank(dt: f64) -> WorldParams {
     let mut params = still_air([16; 3], 1.0 / 16.0);
     let smoke = params.fluid.smoke_mut().unwrap();
     (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
@@ -26,7 +26,7 @@ fn tank(dt: f64) -> WorldParams {
 }
 
 /// The same box half full of water.
-fn pool(dt: f64) -> WorldParams {
+pub fn pool(dt: f64) -> WorldParams {
     let mut params = still_water([16; 3], 1.0 / 16.0, 0.5);
     params.pressure.params.tolerance = 1e-11;
     params.time = fixed_step(dt);

@@ -23,7 +23,7 @@ use crate::fluid::boundary::Wall;
 use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
-use crate::solid::{Attached, Freedoms, Point, Pushed, Response};
+use crate::solid::{Attached, Freedoms, Point, Pushed};
 use crate::solve::{FRICTION, Support};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -86,8 +86,8 @@ pub struct Encounter<'a> {
 
 /// What solids that touch do to each other.
 pub struct Struck {
-    /// To the freedoms of each unit; nothing to those that touch nothing.
-    pub pushes: Vec<Option<Pushed>>,
+    /// To the freedoms of each unit, and how these move then; nothing to those that touch nothing.
+    pub pushes: Vec<Option<(Pushed, Vec<f64>)>>,
     /// What each elastic body could lean on, if anything of that pushes it.
     pub supports: Vec<Vec<Support>>,
 }
@@ -133,21 +133,18 @@ pub fn resolve(encounter: &Encounter, units: &[Freedoms]) -> Struck {
     let matrix: Vec<f64> = (0..n * n).map(|place| rows[place / n].change(&rows[place % n])).collect();
     let slides: Vec<bool> = touches.iter().map(|touch| encounter.is_pressed(touch)).collect();
     let impulses = gauss_seidel(&matrix, &rows, |touch| if slides[touch] { 0.0 } else { FRICTION });
-    for (row, impulse) in rows.iter().zip(&impulses).filter(|(_, impulse)| **impulse != 0.0) {
-        for (unit, n, part) in &row.parts {
-            let nothing = vec![0.0; units.units[*unit].velocity.len()];
-            let pushed = struck.pushes[*unit].get_or_insert_with(|| Pushed {
-                lift: nothing.clone(),
-                impulse: nothing,
-                change: Vec::new(),
-            });
-            add(&mut pushed.impulse, *n, *impulse * *part);
-        }
-    }
-    for (pushed, unit) in struck.pushes.iter_mut().zip(units.units) {
-        if let (Some(pushed), Response::Dense { .. }) = (pushed, &unit.response) {
-            pushed.change.clone_from(&pushed.impulse);
-            unit.response.respond(&mut pushed.change);
+    for (row, &impulse) in rows.iter().zip(&impulses).filter(|(_, impulse)| **impulse != 0.0) {
+        for (unit, answer) in &row.answers {
+            let nothing = || vec![0.0; answer.len()];
+            let new = || {
+                (Pushed { impulse: nothing(), lift: nothing(), change: nothing() }, units.units[*unit].velocity.clone())
+            };
+            let (pushed, velocity) = struck.pushes[*unit].get_or_insert_with(new);
+            for values in [&mut pushed.change, velocity] {
+                values.iter_mut().zip(answer).for_each(|(value, answer)| *value += impulse * answer);
+            }
+            let own = row.parts.iter().filter(|(other, ..)| other == unit);
+            own.for_each(|(_, n, part)| add(&mut pushed.impulse, *n, impulse * *part));
         }
     }
     let pushing = touches.iter().zip(rows.chunks_exact(3)).zip(impulses.chunks_exact(3));

@@ -130,9 +130,9 @@ impl Answers for ElasticSide<'_> {
 
     fn finish(&mut self) {}
 
-    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+    fn strike(&mut self, unit: usize, _pushed: &Pushed, velocity: &[f64]) {
         let body = self.met().nth(unit).expect("its freedoms were given");
-        self.bodies[body].1.apply_impulse(&pushed.impulse);
+        self.bodies[body].1.set_velocity(velocity);
     }
 
     fn totals(&self) -> Vec<SurfacePush> {

@@ -65,7 +65,7 @@ impl Answers for FamilySide<'_> {
         self.pushes.iter().enumerate().for_each(|(unit, pushed)| self.family.take(unit, pushed));
     }
 
-    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+    fn strike(&mut self, unit: usize, pushed: &Pushed, _velocity: &[f64]) {
         self.family.take(unit, pushed);
     }
 

@@ -68,8 +68,8 @@ pub trait Answers {
     /// The pushes stand.
     fn finish(&mut self);
 
-    /// Something other than the fluid pushes one of the freedoms given last, at once.
-    fn strike(&mut self, unit: usize, pushed: &Pushed);
+    /// Something other than the fluid pushes one of the freedoms given last, at once; `velocity` is what they come to.
+    fn strike(&mut self, unit: usize, pushed: &Pushed, velocity: &[f64]);
 
     /// What they are to each surface.
     fn totals(&self) -> Vec<SurfacePush>;

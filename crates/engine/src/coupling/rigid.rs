@@ -212,7 +212,7 @@ impl Answers for RigidSide<'_> {
         leaning::agree(self.rigids, self.state, self.supports, &self.twists);
     }
 
-    fn strike(&mut self, unit: usize, pushed: &Pushed) {
+    fn strike(&mut self, unit: usize, pushed: &Pushed, _velocity: &[f64]) {
         // What joints do about it is found when they are joined.
         for (m, &body) in self.groups[unit].members.iter().enumerate() {
             let [impulse, twist] = pair(&pushed.impulse[6 * m..]);

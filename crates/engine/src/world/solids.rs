@@ -263,7 +263,7 @@ impl Solids {
         let struck = contact::resolve(&encounter, &units);
         let mut kinds = sides.all();
         for ((kind, unit), pushed) in places.into_iter().zip(&struck.pushes) {
-            pushed.iter().for_each(|pushed| kinds[kind].strike(unit, pushed));
+            pushed.iter().for_each(|(pushed, velocity)| kinds[kind].strike(unit, pushed, velocity));
         }
         if params.are_supported() {
             let supported = self.elastics.iter_mut().zip(struck.supports).filter(|(_, supports)| !supports.is_empty());

@@ -285,7 +285,8 @@ impl ElasticBody {
         self.velocities.iter().flat_map(|v| v.to_array()).collect()
     }
 
-    fn set_velocity(&mut self, velocity: &[f64]) {
+    /// The same, from outside.
+    pub fn set_velocity(&mut self, velocity: &[f64]) {
         self.velocities.iter_mut().zip(velocity.chunks_exact(3)).for_each(|(v, new)| *v = DVec3::from_slice(new));
     }
 
