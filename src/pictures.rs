@@ -10,10 +10,81 @@ use bathtub_output::picture::{Video, picture_path, write_animation, write_mp4, w
 use bathtub_output::render::{RenderSettings, render};
 use bathtub_output::run_dir::RunDir;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 /// Draw one frame into `directory`.
 pub fn draw(directory: &Path, frame: &Frame, settings: &RenderSettings) -> Result<(), Failure> {
     Ok(write_png(&picture_path(directory, frame.index), &render(frame, settings))?)
+}
+
+/// Draws frames beside the simulation, in their order: one is being drawn while another waits, and who brings a third waits, too.
+pub struct Painter {
+    /// None once it has stopped.
+    frames: Option<SyncSender<Order>>,
+    worker: Option<JoinHandle<Result<(), Failure>>>,
+}
+
+enum Order {
+    Draw(Box<Frame>),
+    /// Tell when everything before is drawn.
+    Tell(SyncSender<()>),
+}
+
+impl Painter {
+    /// One that draws into `directory`.
+    pub fn new(directory: PathBuf, settings: RenderSettings) -> Self {
+        let (frames, orders) = sync_channel(1);
+        let work = move || {
+            for order in orders {
+                match order {
+                    Order::Draw(frame) => draw(&directory, &frame, &settings)?,
+                    // Whoever asked may have gone.
+                    Order::Tell(done) => drop(done.send(())),
+                }
+            }
+            Ok(())
+        };
+        Self { frames: Some(frames), worker: Some(std::thread::spawn(work)) }
+    }
+
+    /// Draw a frame soon.
+    pub fn draw(&mut self, frame: Frame) -> Result<(), Failure> {
+        self.order(Order::Draw(Box::new(frame)))
+    }
+
+    /// Wait until all frames are drawn.
+    pub fn wait(&mut self) -> Result<(), Failure> {
+        let (done, told) = sync_channel(1);
+        self.order(Order::Tell(done))?;
+        // If it could not go on, its end says why.
+        told.recv().or_else(|_| self.finish())
+    }
+
+    /// Draw what waits, and stop.
+    pub fn finish(&mut self) -> Result<(), Failure> {
+        self.frames = None;
+        match self.worker.take().map(JoinHandle::join) {
+            None => Ok(()),
+            Some(Ok(end)) => end,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+    }
+
+    fn order(&mut self, order: Order) -> Result<(), Failure> {
+        let sent = self.frames.as_ref().is_some_and(|frames| frames.send(order).is_ok());
+        if sent { Ok(()) } else { self.finish() }
+    }
+}
+
+/// What waits is drawn even if the run ends with an error.
+impl Drop for Painter {
+    fn drop(&mut self) {
+        self.frames = None;
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
 }
 
 /// Join the pictures of these frames into an animation; nothing to do if there are fewer than two.

@@ -5,10 +5,11 @@
 
 use crate::args::{PaceArgs, ResumeArgs, RunArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
+use crate::pictures::{self, Painter};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::terminal::{complain, say, warn, warning};
-use crate::{check, panic, pictures};
+use crate::{check, panic};
 use bathtub_engine::report::StepReport;
 use bathtub_engine::world::World;
 use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
@@ -56,6 +57,8 @@ struct Run<'a> {
     directory: RunDir,
     stats: StatsLog,
     world: World,
+    /// Draws frames, if that is wanted.
+    painter: Option<Painter>,
     /// Frame and time of the last checkpoint.
     saved: (u64, Instant),
 }
@@ -105,10 +108,11 @@ impl Run<'_> {
         directory.write_scene(&scene.to_toml(), scene.meshes.iter().map(|mesh| (&*mesh.path, &*mesh.bytes)))?;
         let world = World::new(scene.params.clone());
         let mut world = world.map_err(|error| Failure::new(Exit::Scene, error.to_string()))?;
+        let painter = (!pace.no_preview).then(|| Painter::new(directory.preview(), scene.render.clone()));
         let saved = (0, Instant::now());
         if mode != OpenMode::Resume || checkpoint::list(&directory.checkpoints())?.is_empty() {
             let stats = directory.create_stats()?;
-            let mut run = Run { scene, pace, identity, directory, stats, world, saved };
+            let mut run = Run { scene, pace, identity, directory, stats, world, painter, saved };
             run.write_frame()?;
             return Ok(run);
         }
@@ -132,7 +136,7 @@ impl Run<'_> {
         restored?;
         let (stats, _) = directory.rewind_to(world.state().step)?;
         let saved = (world.state().frame, Instant::now());
-        Ok(Run { scene, pace, identity, directory, stats, world, saved })
+        Ok(Run { scene, pace, identity, directory, stats, world, painter, saved })
     }
 
     /// Step up to frame `last`, writing what each step and frame leaves behind.
@@ -167,7 +171,8 @@ impl Run<'_> {
             }
         }
         self.save_checkpoint()?;
-        if !self.pace.no_preview {
+        if let Some(painter) = &mut self.painter {
+            painter.finish()?;
             let drawn = |frame: &u64| picture_path(&self.directory.preview(), *frame).exists();
             let frames: Vec<u64> = (0..=last).filter(drawn).collect();
             pictures::animate(&self.directory.preview(), &frames, self.scene.params.time.fps)?;
@@ -201,10 +206,7 @@ impl Run<'_> {
             },
         };
         frame::write(&self.directory.frames(), &frame, self.directory.scene_hash(), &settings)?;
-        if self.pace.no_preview {
-            return Ok(());
-        }
-        pictures::draw(&self.directory.preview(), &frame, &self.scene.render)
+        self.painter.as_mut().map_or(Ok(()), |painter| painter.draw(frame))
     }
 
     fn checkpoint_is_due(&self) -> bool {
@@ -214,7 +216,9 @@ impl Run<'_> {
             || time.elapsed().as_secs_f64() >= output.checkpoint_seconds
     }
 
+    /// Keep the state, once everything that belongs to it is there: who goes on from it draws no picture of a frame before.
     fn save_checkpoint(&mut self) -> Result<PathBuf, Failure> {
+        self.painter.as_mut().map_or(Ok(()), Painter::wait)?;
         let state = self.world.state();
         let (identity, sections) = (self.identity.clone(), checkpoint::to_sections(state));
         self.saved = (state.frame, Instant::now());

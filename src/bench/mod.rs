@@ -2,6 +2,7 @@
 
 mod coupling;
 mod elastic;
+mod pictures;
 mod pressure;
 mod smoke;
 mod water;
@@ -46,6 +47,11 @@ pub const ALL: &[Bench] = &[
         name: "water",
         summary: "frames of a dam break and of a column over a ball, and each stage of a step, beside Blender's",
         run: water::run,
+    },
+    Bench {
+        name: "pictures",
+        summary: "processor time of pictures of five scenes, beside another build of this program",
+        run: pictures::run,
     },
 ];
 

@@ -124,7 +124,8 @@ impl Advector {
         if flow.scheme != Advection::MacCormack {
             new.par_chunks_mut(row_length).with_min_len(MIN_ROWS).enumerate().for_each(|(row, values)| {
                 let feet = tracer.ends(&old, axis, row, back);
-                for (value, foot) in values.iter_mut().zip(feet) {
+                for (i, value) in values.iter_mut().enumerate() {
+                    let foot = feet.at(i);
                     *value = entering(foot, domain, outside).unwrap_or_else(|| match flow.scheme {
                         Advection::Cubic => old.cubic(foot),
                         _ => old.linear(foot),
@@ -143,7 +144,8 @@ impl Advector {
             .enumerate()
             .for_each(|(row, (values, ranges))| {
                 let feet = tracer.ends(&old, axis, row, back);
-                for ((value, range), foot) in values.iter_mut().zip(ranges).zip(feet) {
+                for (i, (value, range)) in values.iter_mut().zip(ranges).enumerate() {
+                    let foot = feet.at(i);
                     if let Some(given) = entering(foot, domain, outside) {
                         (*value, *range) = (given, [given; 2]);
                     } else {
@@ -163,7 +165,8 @@ impl Advector {
                 let samples = row * row_length..(row + 1) * row_length;
                 let (starts, carried_here) = (&old.data()[samples.clone()], &carried.data()[samples]);
                 let heads = tracer.ends(&old, axis, row, forth);
-                for (i, head) in heads.enumerate() {
+                for i in 0..row_length {
+                    let head = heads.at(i);
                     if axis.is_some_and(|axis| tracer.face_clearance(axis, i, row) < KINK) {
                         values[i] = carried_here[i];
                         continue;
@@ -269,13 +272,10 @@ impl<'a> Tracer<'a> {
     /// Where the samples of one row of a lattice come to lie, not through solids or closed sides.
     ///
     /// `displacements` are those of the cell centres; a face takes the mean of its two cells'.
-    fn ends(
-        &self,
-        lattice: &Lattice,
-        axis: Option<Axis>,
-        row: usize,
-        displacements: &[DVec3],
-    ) -> impl Iterator<Item = DVec3> {
+    fn ends<'b>(&'b self, lattice: &Lattice, axis: Option<Axis>, row: usize, displacements: &'b [DVec3]) -> Ends<'b>
+    where
+        'a: 'b,
+    {
         let (dims, [nx, ny, nz]) = (lattice.dims(), self.cells);
         let [j, k] = [row % dims[1], row / dims[1]];
         let cells = |j: usize, k: usize| {
@@ -283,28 +283,48 @@ impl<'a> Tracer<'a> {
             start..start + nx
         };
         let back = |along: Axis, index: usize| if axis == Some(along) { index.saturating_sub(1) } else { index };
-        let lower = &displacements[cells(back(Axis::Y, j), back(Axis::Z, k))];
-        let upper = &displacements[cells(j, k)];
-        let clearance = self.distance.map_or(&[][..], |distance| &distance.data()[cells(j, k)]);
-        let shift = (axis == Some(Axis::X)) as usize;
-        let start = DVec3::from(lattice.first()) + DVec3::new(0.0, j as f64, k as f64);
-        (0..dims[0]).map(move |i| {
-            let p = start + DVec3::X * i as f64;
-            let own = i.min(nx - 1);
-            let mean = 0.5 * (lower[i.saturating_sub(shift)] + upper[own]);
-            let mut end = p + mean;
-            if !is_inside(end, self.domain) {
-                end = end.max(self.low).min(self.high);
+        Ends {
+            tracer: self,
+            lower: &displacements[cells(back(Axis::Y, j), back(Axis::Z, k))],
+            upper: &displacements[cells(j, k)],
+            clearance: self.distance.as_ref().map_or(&[][..], |distance| &distance.data()[cells(j, k)]),
+            shift: usize::from(axis == Some(Axis::X)),
+            start: DVec3::from(lattice.first()) + DVec3::new(0.0, j as f64, k as f64),
+        }
+    }
+}
+
+/// See [`Tracer::ends`].
+struct Ends<'a> {
+    tracer: &'a Tracer<'a>,
+    /// Displacements of the cells before and behind the samples.
+    lower: &'a [DVec3],
+    upper: &'a [DVec3],
+    clearance: &'a [f64],
+    shift: usize,
+    /// The first sample.
+    start: DVec3,
+}
+
+impl Ends<'_> {
+    // Nothing is called oftener; whether it is inlined must not depend on what else the crate has.
+    #[inline(always)]
+    fn at(&self, i: usize) -> DVec3 {
+        let (tracer, p) = (self.tracer, self.start + DVec3::X * i as f64);
+        let own = i.min(self.upper.len() - 1);
+        let mean = 0.5 * (self.lower[i.saturating_sub(self.shift)] + self.upper[own]);
+        let mut end = p + mean;
+        if !is_inside(end, tracer.domain) {
+            end = end.max(tracer.low).min(tracer.high);
+        }
+        // Distance changes by at most one per cell, so most paths are too short to meet anything. The margin is
+        // from the cell centre to the sample, and from the end to the samples that its distance is made of.
+        match &tracer.distance {
+            Some(distance) if self.clearance[own] <= mean.abs().element_sum() + 0.5 + 3f64.sqrt() => {
+                clip_at_solid(distance, p, end)
             }
-            // Distance changes by at most one per cell, so most paths are too short to meet anything. The margin is
-            // from the cell centre to the sample, and from the end to the samples that its distance is made of.
-            match &self.distance {
-                Some(distance) if clearance[own] <= mean.abs().element_sum() + 0.5 + 3f64.sqrt() => {
-                    clip_at_solid(distance, p, end)
-                }
-                _ => end,
-            }
-        })
+            _ => end,
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! One palette serves all frames, so that colours do not flicker; an ordered pattern mixes them, the same in every
 //! frame, so that what does not move does not change; and pixels that do not change are left transparent, which
-//! compresses best. Pictures are read twice from disk, never all at once.
+//! compresses best. Pictures are read twice from disk, some at a time.
 
 use super::palette::{Histogram, Palette};
 use super::{Image, read_png};
 use crate::atomic::{self, FileError};
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 const MAX_SIDE: u32 = 560;
 /// Players show faster animations too slowly.
 const MAX_FPS: f64 = 50.0;
+/// Pictures that are worked on beside each other.
+const TOGETHER: usize = 16;
 const TRANSPARENT: u8 = 255;
 /// Height of the mixing pattern in colour levels: about the distance between neighbouring colours of a palette.
 const MIXING: i32 = 8;
@@ -27,9 +30,11 @@ pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<()
         return Err(FileError::new("write", path)(io::Error::other("there are no pictures to animate")));
     };
     let size = fitted(&read_png(first)?);
+    let small = |picture: &&PathBuf| Ok::<Image, FileError>(reduced(&read_png(picture)?, size));
     let mut histogram = Histogram::new();
-    for picture in &pictures {
-        histogram.add(&reduced(&read_png(picture)?, size).pixels);
+    for some in pictures.chunks(TOGETHER) {
+        let images: Vec<Image> = some.par_iter().map(small).collect::<Result<_, _>>()?;
+        images.iter().for_each(|image| histogram.add(&image.pixels));
     }
     let palette = histogram.palette();
     let mut colours: Vec<u8> = palette.colours.concat();
@@ -40,31 +45,26 @@ pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<()
     let written = atomic::write(path, |out| {
         let mut encoder = gif::Encoder::new(out, size[0] as u16, size[1] as u16, &colours).map_err(io::Error::other)?;
         encoder.set_repeat(gif::Repeat::Infinite).map_err(io::Error::other)?;
-        let mut shown: Option<Vec<u8>> = None;
-        for (n, picture) in pictures.iter().enumerate() {
-            let image = read_png(picture).map_err(|e| {
+        // Colours of the frame before, then of those that are made together.
+        let mut shown: Vec<Vec<u8>> = Vec::new();
+        for (first, some) in pictures.chunks(TOGETHER).enumerate().map(|(n, some)| (n * TOGETHER, some)) {
+            let indices = some.par_iter().map(|picture| Ok(mixed(&small(picture)?, &palette)));
+            let indices: Vec<Vec<u8>> = indices.collect::<Result<_, FileError>>().map_err(|e| {
                 let told = io::Error::other(e.to_string());
                 unreadable = Some(e);
                 told
             })?;
-            let indices = mixed(&reduced(&image, size), &palette);
-            let changes = match &shown {
-                None => indices.clone(),
-                Some(before) => {
-                    indices.iter().zip(before).map(|(&now, &old)| if now == old { TRANSPARENT } else { now }).collect()
-                }
+            let before = usize::from(first > 0);
+            shown.extend(indices);
+            let encode = |n: usize| {
+                let old = (n > 0).then(|| &shown[n - 1]);
+                frame(size, &shown[n], old, delay(first + n - before, fps / stride as f64))
             };
-            let frame = gif::Frame {
-                width: size[0] as u16,
-                height: size[1] as u16,
-                buffer: Cow::Owned(changes),
-                transparent: shown.is_some().then_some(TRANSPARENT),
-                delay: delay(n, fps / stride as f64),
-                dispose: gif::DisposalMethod::Keep,
-                ..Default::default()
-            };
-            encoder.write_frame(&frame).map_err(io::Error::other)?;
-            shown = Some(indices);
+            let frames: Vec<gif::Frame> = (before..shown.len()).into_par_iter().map(encode).collect();
+            for frame in &frames {
+                encoder.write_lzw_pre_encoded_frame(frame).map_err(io::Error::other)?;
+            }
+            shown.drain(..shown.len() - 1);
         }
         Ok(())
     });
@@ -72,6 +72,23 @@ pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<()
         Some(error) => Err(error),
         None => written,
     }
+}
+
+/// A frame with what differs from the one before, compressed.
+fn frame(size: [u32; 2], indices: &[u8], before: Option<&Vec<u8>>, delay: u16) -> gif::Frame<'static> {
+    let differing = |(&now, &old): (&u8, &u8)| if now == old { TRANSPARENT } else { now };
+    let changes = before.map_or_else(|| indices.to_vec(), |old| indices.iter().zip(old).map(differing).collect());
+    let mut frame = gif::Frame {
+        width: size[0] as u16,
+        height: size[1] as u16,
+        buffer: Cow::Owned(changes),
+        transparent: before.map(|_| TRANSPARENT),
+        delay,
+        dispose: gif::DisposalMethod::Keep,
+        ..Default::default()
+    };
+    frame.make_lzw_pre_encoded();
+    frame
 }
 
 /// Hundredths of a second that frame `n` stays; their sum keeps to the exact time.

@@ -2,6 +2,8 @@
 //!
 //! Median cut over a histogram, then a few rounds of moving each colour to the mean of those it stands for.
 
+use rayon::prelude::*;
+
 /// Bits per channel of the histogram and of the table of nearest colours.
 const BITS: usize = 6;
 const CELLS: usize = 1 << (3 * BITS);
@@ -52,7 +54,8 @@ impl Histogram {
         for _ in 0..ROUNDS {
             improve(&mut centres, &used);
         }
-        let nearest = (0..CELLS).map(|c| nearest(&centres, colour_of(c)) as u8).collect();
+        let nearest =
+            (0..CELLS).into_par_iter().with_min_len(1024).map(|c| nearest(&centres, colour_of(c)) as u8).collect();
         Palette { colours: centres.iter().map(|c| c.map(|v| v.round() as u8)).collect(), nearest }
     }
 }

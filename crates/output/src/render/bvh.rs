@@ -1,4 +1,10 @@
-//! Rays against triangles: a bounding-volume hierarchy built by the surface-area heuristic.
+//! Rays against triangles: a tree of boxes, eight to a node, and triangles, eight to a leaf, each tested at once.
+//!
+//! Boxes are split by the surface-area heuristic; a node takes the parts of three or more such splits (after \[Wald, Benthin & Boulos 2008\]). The same
+//! triangles give the same tree for any number of threads.
+//!
+//! \[Wald, Benthin & Boulos 2008\]: Getting rid of packets: efficient SIMD single-ray traversal using multi-branching BVHs. IEEE Symposium on Interactive
+//! Ray Tracing 2008.
 
 use super::camera::Ray;
 use super::normals::corner_normals;
@@ -7,12 +13,16 @@ use crate::surface::{is_on_side, vertex_normals};
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
 use glam::Vec3A;
+use rayon::prelude::*;
 
-const BINS: usize = 12;
-const LEAF_TRIANGLES: usize = 4;
-/// No child has fewer than a sixth of its parent's triangles, so (6/5)^96 · 4 = 1.6·10⁸ triangles fit this depth.
+/// Boxes of a node, and triangles of a leaf: what a register holds.
+const LANES: usize = 8;
+/// Places along an axis where a box may be split.
+const BINS: usize = 16;
+/// Parts of more triangles than this are built beside each other.
+const MANY: usize = 4096;
+/// Nodes that wait to be visited; where there are more, a visit begins within the visit.
 const STACK: usize = 96;
-const LEAST_SHARE: usize = 6;
 /// Error of barycentric coordinates.
 const ROUNDING: f32 = 1e-6;
 
@@ -20,7 +30,10 @@ const ROUNDING: f32 = 1e-6;
 #[derive(Debug, Default)]
 pub struct Solids {
     nodes: Vec<Node>,
-    triangles: Vec<Triangle>,
+    leaves: Vec<Leaf>,
+    /// What leaves are made of, in their order, with gaps.
+    shading: Vec<Shading>,
+    bounds: Option<[Vec3A; 2]>,
 }
 
 /// Where a ray meets a solid.
@@ -36,6 +49,7 @@ pub struct Hit {
     pub body: usize,
 }
 
+/// A triangle as it is given.
 #[derive(Clone, Copy, Debug)]
 struct Triangle {
     a: Vec3A,
@@ -45,13 +59,41 @@ struct Triangle {
     body: u32,
 }
 
-/// An inner node's children are the next node and node `start`; a leaf has `count` triangles from `start`.
+/// What is asked of a triangle that was met.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shading {
+    normals: [Vec3A; 3],
+    face_normal: Vec3A,
+    body: u32,
+}
+
+/// Eight numbers that are worked on together.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Lanes([f32; LANES]);
+
+/// Eight boxes, by their lower and upper planes along the axes, and what is in each: a node, or a leaf if `LEAF` is set.
 #[derive(Clone, Copy, Debug)]
 struct Node {
+    planes: [[Lanes; 3]; 2],
+    children: [u32; LANES],
+}
+
+const LEAF: u32 = 1 << 31;
+
+/// Eight triangles: corners and edges, axis by axis. What is missing has no area.
+#[derive(Clone, Copy, Debug)]
+struct Leaf {
+    a: [Lanes; 3],
+    edges: [[Lanes; 3]; 2],
+}
+
+/// The box around a triangle.
+#[derive(Clone, Copy)]
+struct Boxed {
     low: Vec3A,
     high: Vec3A,
-    start: u32,
-    count: u32,
+    triangle: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -63,6 +105,10 @@ struct Bounds {
 impl Bounds {
     const EMPTY: Self = Self { low: Vec3A::INFINITY, high: Vec3A::NEG_INFINITY };
 
+    fn of(boxes: &[Boxed]) -> Self {
+        boxes.iter().fold(Self::EMPTY, |all, b| Self { low: all.low.min(b.low), high: all.high.max(b.high) })
+    }
+
     fn join(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
@@ -73,24 +119,78 @@ impl Bounds {
     }
 }
 
-impl Triangle {
-    fn bounds(&self) -> Bounds {
-        let [b, c] = self.edges.map(|e| self.a + e);
-        Bounds { low: self.a.min(b).min(c), high: self.a.max(b).max(c) }
+/// A ray, ready for boxes.
+struct Sight {
+    ray: Ray,
+    inverse: [f32; 3],
+    /// Which plane of a box it meets first along each axis.
+    near: [usize; 3],
+}
+
+impl Sight {
+    fn new(ray: &Ray) -> Self {
+        let inverse = ray.direction.recip().to_array();
+        Self { ray: *ray, inverse, near: inverse.map(|i| usize::from(i < 0.0)) }
     }
 
-    /// Distance and barycentric coordinates of the second and third corner.
-    fn intersect(&self, ray: &Ray, limit: f32) -> Option<(f32, f32, f32)> {
-        let [e1, e2] = self.edges;
-        let p = ray.direction.cross(e2);
-        let inverse = e1.dot(p).recip();
-        let s = ray.origin - self.a;
-        let u = s.dot(p) * inverse;
-        let q = s.cross(e1);
-        let v = ray.direction.dot(q) * inverse;
-        let t = e2.dot(q) * inverse;
-        // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
-        (u >= -ROUNDING && v >= -ROUNDING && u + v <= 1.0 + ROUNDING && t > 0.0 && t < limit).then_some((t, u, v))
+    /// Distances at which it enters boxes; infinite for those that it does not meet before `limit`.
+    #[inline(always)]
+    fn enter(&self, node: &Node, limit: f32) -> Lanes {
+        let origin = self.ray.origin.to_array();
+        let mut near = Lanes([0.0; LANES]);
+        let mut far = Lanes([limit; LANES]);
+        for axis in 0..3 {
+            let (first, last) = (&node.planes[self.near[axis]][axis].0, &node.planes[1 - self.near[axis]][axis].0);
+            for n in 0..LANES {
+                let (enter, leave) =
+                    ((first[n] - origin[axis]) * self.inverse[axis], (last[n] - origin[axis]) * self.inverse[axis]);
+                // Not a number where the ray lies in the plane: then it does not count.
+                near.0[n] = if enter > near.0[n] { enter } else { near.0[n] };
+                far.0[n] = if leave < far.0[n] { leave } else { far.0[n] };
+            }
+        }
+        for n in 0..LANES {
+            near.0[n] = if near.0[n] <= far.0[n] { near.0[n] } else { f32::INFINITY };
+        }
+        near
+    }
+
+    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`.
+    #[inline(always)]
+    fn intersect(&self, leaf: &Leaf, limit: f32) -> [Lanes; 3] {
+        let (o, d) = (self.ray.origin.to_array(), self.ray.direction.to_array());
+        let mut found = [Lanes([f32::INFINITY; LANES]); 3];
+        for n in 0..LANES {
+            let [e1, e2] = [0, 1].map(|e| [0, 1, 2].map(|a| leaf.edges[e][a].0[n]));
+            let s = [0, 1, 2].map(|a| o[a] - leaf.a[a].0[n]);
+            let p = cross(d, e2);
+            let inverse = 1.0 / dot(e1, p);
+            let u = dot(s, p) * inverse;
+            let q = cross(s, e1);
+            let v = dot(d, q) * inverse;
+            let t = dot(e2, q) * inverse;
+            // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
+            let is_met = (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING) & (t > 0.0) & (t < limit);
+            found[0].0[n] = if is_met { t } else { f32::INFINITY };
+            found[1].0[n] = u;
+            found[2].0[n] = v;
+        }
+        found
+    }
+}
+
+fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+}
+
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+impl Triangle {
+    fn boxed(&self, triangle: usize) -> Boxed {
+        let [b, c] = self.edges.map(|e| self.a + e);
+        Boxed { low: self.a.min(b).min(c), high: self.a.max(b).max(c), triangle: triangle as u32 }
     }
 }
 
@@ -109,64 +209,75 @@ impl Solids {
                 triangles.push(Triangle { a, edges: [b - a, c - a], normals, body: body as u32 });
             }
         }
-        Self::over(triangles)
+        Self::over(&triangles)
     }
 
     /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides.
     pub fn of_liquid(mesh: &TriMesh, grid: &Grid) -> Self {
         let vertex_normals = vertex_normals(mesh, grid);
         let on_side = is_on_side(mesh, grid);
-        let triangles = mesh.triangles.iter().zip(on_side).map(|(t, flat)| {
+        let triangles = mesh.triangles.par_iter().zip(on_side).map(|(t, flat)| {
             let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
             let edges = [b - a, c - a];
             let face = edges[0].cross(edges[1]).normalize_or_zero();
             let normals = t.map(|v| if flat { face } else { vertex_normals[v as usize].as_vec3a() });
             Triangle { a, edges, normals, body: 0 }
         });
-        Self::over(triangles.collect())
+        Self::over(&triangles.collect::<Vec<_>>())
     }
 
-    fn over(mut triangles: Vec<Triangle>) -> Self {
-        let mut nodes = Vec::new();
-        if !triangles.is_empty() {
-            let count = triangles.len();
-            build(&mut nodes, &mut triangles, 0, count);
+    fn over(triangles: &[Triangle]) -> Self {
+        if triangles.is_empty() {
+            return Self::default();
         }
-        Self { nodes, triangles }
+        let mut boxes: Vec<Boxed> = triangles.par_iter().enumerate().map(|(n, t)| t.boxed(n)).collect();
+        let Bounds { low, high } = Bounds::of(&boxes);
+        let Built { nodes, leaves } = build(triangles, &mut boxes);
+        let shade = |triangle: Option<u32>| {
+            triangle.map_or_else(Shading::default, |n| {
+                let Triangle { edges, normals, body, .. } = triangles[n as usize];
+                Shading { normals, face_normal: edges[0].cross(edges[1]).normalize_or_zero(), body }
+            })
+        };
+        let shading = leaves.par_iter().flat_map_iter(|(_, members)| members.map(shade)).collect();
+        Self { nodes, leaves: leaves.into_iter().map(|(leaf, _)| leaf).collect(), shading, bounds: Some([low, high]) }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.triangles.is_empty()
+        self.nodes.is_empty()
     }
 
     /// Lowest and highest corner of a box around everything.
     pub fn bounds(&self) -> Option<[Vec3A; 2]> {
-        self.nodes.first().map(|root| [root.low, root.high])
+        self.bounds
     }
 
     /// The nearest triangle before `limit`.
     pub fn nearest(&self, ray: &Ray, limit: f32) -> Option<Hit> {
         let mut best = None;
         let mut nearest = limit;
-        self.visit(ray, &mut nearest, |triangle, (t, u, v), nearest| {
-            *nearest = t;
-            best = Some((triangle, t, u, v));
+        self.visit(&Sight::new(ray), 0, &mut nearest, &mut |leaf, [t, u, v], nearest| {
+            for n in 0..LANES {
+                if t.0[n] < *nearest {
+                    *nearest = t.0[n];
+                    best = Some((LANES * leaf + n, t.0[n], u.0[n], v.0[n]));
+                }
+            }
             false
         });
         best.map(|(triangle, t, u, v)| {
-            let [na, nb, nc] = triangle.normals;
-            let face_normal = triangle.edges[0].cross(triangle.edges[1]).normalize_or_zero();
+            let Shading { normals: [na, nb, nc], face_normal, body } = self.shading[triangle];
             let normal = (na * (1.0 - u - v) + nb * u + nc * v).normalize_or(face_normal);
-            Hit { t, face_normal, normal, body: triangle.body as usize }
+            Hit { t, face_normal, normal, body: body as usize }
         })
     }
 
     /// Whether anything is in the way before `limit`.
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
         let mut found = false;
-        self.visit(ray, &mut { limit }, |_, _, _| {
-            found = true;
-            true
+        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, [t, ..], limit| {
+            found = t.0.iter().any(|t| *t < *limit);
+            found
         });
         found
     }
@@ -189,94 +300,148 @@ impl Solids {
         stretches
     }
 
-    /// Call `meet` for triangles nearer than `limit`, which it may shorten, until it returns true.
-    fn visit<'a>(
-        &'a self,
-        ray: &Ray,
+    /// Call `meet` with leaves that may have triangles nearer than `limit`, which it may shorten, until it returns true; the subtree of a node.
+    fn visit(
+        &self,
+        sight: &Sight,
+        root: u32,
         limit: &mut f32,
-        mut meet: impl FnMut(&'a Triangle, (f32, f32, f32), &mut f32) -> bool,
-    ) {
+        meet: &mut impl FnMut(usize, [Lanes; 3], &mut f32) -> bool,
+    ) -> bool {
         if self.nodes.is_empty() {
-            return;
-        }
-        let inverse = ray.direction.recip();
-        let enter = |node: &Node, limit: f32| {
-            let (a, b) = ((node.low - ray.origin) * inverse, (node.high - ray.origin) * inverse);
-            let near = a.min(b).max_element().max(0.0);
-            let far = a.max(b).min_element().min(limit);
-            if near <= far { near } else { f32::INFINITY }
-        };
-        if enter(&self.nodes[0], *limit) == f32::INFINITY {
-            return;
+            return false;
         }
         let mut stack = [(0u32, 0f32); STACK];
-        let mut depth = 1;
-        while depth > 0 {
-            depth -= 1;
-            let (index, near) = stack[depth];
+        stack[0].0 = root;
+        let mut waiting = 1;
+        while waiting > 0 {
+            waiting -= 1;
+            let (child, near) = stack[waiting];
             if near > *limit {
                 continue;
             }
-            let node = &self.nodes[index as usize];
-            if node.count > 0 {
-                for triangle in &self.triangles[node.start as usize..(node.start + node.count) as usize] {
-                    if let Some(at) = triangle.intersect(ray, *limit)
-                        && meet(triangle, at, limit)
-                    {
-                        return;
-                    }
+            if child & LEAF != 0 {
+                let leaf = (child & !LEAF) as usize;
+                if meet(leaf, sight.intersect(&self.leaves[leaf], *limit), limit) {
+                    return true;
                 }
                 continue;
             }
-            let children = [index + 1, node.start].map(|c| (c, enter(&self.nodes[c as usize], *limit)));
-            let order = if children[0].1 <= children[1].1 { [1, 0] } else { [0, 1] };
-            for child in order.map(|c| children[c]) {
-                if child.1 < f32::INFINITY {
-                    stack[depth] = child;
-                    depth += 1;
+            let node = &self.nodes[child as usize];
+            let enter = sight.enter(node, *limit);
+            let first = waiting;
+            for n in (0..LANES).filter(|&n| enter.0[n] < f32::INFINITY) {
+                if waiting == STACK {
+                    if self.visit(sight, node.children[n], limit, meet) {
+                        return true;
+                    }
+                    continue;
                 }
+                // The nearest goes on top.
+                let mut place = waiting;
+                while place > first && stack[place - 1].1 < enter.0[n] {
+                    stack[place] = stack[place - 1];
+                    place -= 1;
+                }
+                stack[place] = (node.children[n], enter.0[n]);
+                waiting += 1;
+            }
+        }
+        false
+    }
+}
+
+/// A tree whose root is its first node; leaves with the numbers of their triangles.
+#[derive(Default)]
+struct Built {
+    nodes: Vec<Node>,
+    leaves: Vec<(Leaf, [Option<u32>; LANES])>,
+}
+
+/// Build the tree over some triangles, whose boxes are reordered.
+fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
+    // Into so many parts, the widest first.
+    let mut parts: Vec<&mut [Boxed]> = vec![boxes];
+    while parts.len() < LANES {
+        let cost = |part: &&mut [Boxed]| if part.len() > LANES { Bounds::of(part).half_area() } else { -1.0 };
+        let costs: Vec<f32> = parts.iter().map(cost).collect();
+        let widest = (0..parts.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(b.cmp(&a)));
+        let Some(widest) = widest.filter(|&n| costs[n] >= 0.0) else { break };
+        let part = parts.remove(widest);
+        let middle = partition(part);
+        let (first, second) = part.split_at_mut(middle);
+        parts.insert(widest, second);
+        parts.insert(widest, first);
+    }
+    let mut node = Node {
+        planes: [[Lanes([f32::INFINITY; LANES]); 3], [Lanes([f32::NEG_INFINITY; LANES]); 3]],
+        children: [0; LANES],
+    };
+    for (n, part) in parts.iter().enumerate() {
+        let Bounds { low, high } = Bounds::of(part);
+        for axis in 0..3 {
+            (node.planes[0][axis].0[n], node.planes[1][axis].0[n]) = (low[axis], high[axis]);
+        }
+    }
+    let is_many = parts.iter().any(|part| part.len() > MANY);
+    let subtree = |part: &mut [Boxed]| (part.len() > LANES).then(|| build(triangles, part));
+    let subtrees: Vec<Option<Built>> = if is_many {
+        parts.par_iter_mut().map(|part| subtree(part)).collect()
+    } else {
+        parts.iter_mut().map(|part| subtree(part)).collect()
+    };
+    let mut built = Built { nodes: vec![node], leaves: Vec::new() };
+    for (n, (part, subtree)) in parts.iter().zip(subtrees).enumerate() {
+        let (nodes, leaves) = (built.nodes.len() as u32, built.leaves.len() as u32);
+        match subtree {
+            None => {
+                built.nodes[0].children[n] = LEAF | leaves;
+                built.leaves.push(leaf(triangles, part));
+            }
+            Some(mut subtree) => {
+                built.nodes[0].children[n] = nodes;
+                for child in subtree.nodes.iter_mut().flat_map(|node| &mut node.children) {
+                    *child += if *child & LEAF != 0 { leaves } else { nodes };
+                }
+                built.nodes.append(&mut subtree.nodes);
+                built.leaves.append(&mut subtree.leaves);
             }
         }
     }
+    built
 }
 
-/// Build the subtree over `triangles[start..end]`, reordering them.
-fn build(nodes: &mut Vec<Node>, triangles: &mut [Triangle], start: usize, end: usize) {
-    let mut bounds = Bounds::EMPTY;
-    let mut centres = Bounds::EMPTY;
-    for b in triangles[start..end].iter().map(Triangle::bounds) {
-        bounds = bounds.join(b);
-        let centre = 0.5 * (b.low + b.high);
-        centres = centres.join(Bounds { low: centre, high: centre });
+fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, [Option<u32>; LANES]) {
+    let nothing = [Lanes([0.0; LANES]); 3];
+    let (mut leaf, mut members) = (Leaf { a: nothing, edges: [nothing; 2] }, [None; LANES]);
+    for (n, boxed) in part.iter().enumerate() {
+        let Triangle { a, edges, .. } = &triangles[boxed.triangle as usize];
+        members[n] = Some(boxed.triangle);
+        for axis in 0..3 {
+            leaf.a[axis].0[n] = a[axis];
+            (0..2).for_each(|e| leaf.edges[e][axis].0[n] = edges[e][axis]);
+        }
     }
-    let index = nodes.len();
-    nodes.push(Node { low: bounds.low, high: bounds.high, start: start as u32, count: (end - start) as u32 });
-    if end - start <= LEAF_TRIANGLES {
-        return;
-    }
-    let middle = start + partition(&mut triangles[start..end], centres);
-    build(nodes, triangles, start, middle);
-    nodes[index].start = nodes.len() as u32;
-    nodes[index].count = 0;
-    build(nodes, triangles, middle, end);
+    (leaf, members)
 }
 
-/// Sort triangles into two parts by the cheapest plane that leaves each its least share; returns the size of the
-/// first.
-fn partition(triangles: &mut [Triangle], centres: Bounds) -> usize {
-    let size = centres.high - centres.low;
+/// Sort boxes into two parts by the cheapest plane; returns the size of the first.
+fn partition(boxes: &mut [Boxed]) -> usize {
+    // Twice the middle of a box.
+    let middle = |b: &Boxed| b.low + b.high;
+    let [low, high] = boxes
+        .iter()
+        .map(middle)
+        .fold([Vec3A::INFINITY, Vec3A::NEG_INFINITY], |[low, high], m| [low.min(m), high.max(m)]);
+    let size = high - low;
     let axis = (0..3).max_by(|&a, &b| size[a].total_cmp(&size[b])).unwrap_or(0);
-    let centre = |t: &Triangle| {
-        let b = t.bounds();
-        0.5 * (b.low[axis] + b.high[axis])
-    };
     let scale = BINS as f32 / size[axis].max(f32::MIN_POSITIVE);
-    let bin = |t: &Triangle| (((centre(t) - centres.low[axis]) * scale) as usize).min(BINS - 1);
+    let bin = |b: &Boxed| (((middle(b)[axis] - low[axis]) * scale) as usize).min(BINS - 1);
 
     let mut bins = [(Bounds::EMPTY, 0usize); BINS];
-    for t in triangles.iter() {
-        let slot = &mut bins[bin(t)];
-        *slot = (slot.0.join(t.bounds()), slot.1 + 1);
+    for b in boxes.iter() {
+        let slot = &mut bins[bin(b)];
+        *slot = (slot.0.join(Bounds { low: b.low, high: b.high }), slot.1 + 1);
     }
     let sweep = |bins: &mut dyn Iterator<Item = &(Bounds, usize)>| {
         let mut total = (Bounds::EMPTY, 0);
@@ -289,20 +454,18 @@ fn partition(triangles: &mut [Triangle], centres: Bounds) -> usize {
     };
     let left = sweep(&mut bins.iter());
     let right = sweep(&mut bins.iter().rev());
-    let least = triangles.len().div_ceil(LEAST_SHARE);
     let best = (0..BINS - 1)
-        .filter(|&b| left[b].1 >= least && right[BINS - 2 - b].1 >= least)
+        .filter(|&b| left[b].1 > 0 && right[BINS - 2 - b].1 > 0)
         .min_by(|&a, &b| (left[a].0 + right[BINS - 2 - a].0).total_cmp(&(left[b].0 + right[BINS - 2 - b].0)));
-    match best {
-        Some(plane) => {
-            triangles.sort_by_key(|t| bin(t) > plane);
-            left[plane].1
-        }
-        None => {
-            triangles.sort_by(|a, b| centre(a).total_cmp(&centre(b)));
-            triangles.len() / 2
+    let Some(plane) = best else { return boxes.len() / 2 };
+    let mut first = 0;
+    for n in 0..boxes.len() {
+        if bin(&boxes[n]) <= plane {
+            boxes.swap(first, n);
+            first += 1;
         }
     }
+    first
 }
 
 #[cfg(test)]
@@ -337,8 +500,9 @@ mod tests {
             let origin = Vec3A::new(2.0 * angle.cos() + 0.5, (n % 37) as f32 / 37.0, 2.0 * angle.sin() + 0.5);
             let target = Vec3A::new((n % 11) as f32, (n % 13) as f32, (n % 17) as f32) / 17.0;
             let ray = Ray { origin, direction: (target - origin).normalize() };
-            let slow = solids.triangles.iter().filter_map(|t| t.intersect(&ray, 10.0)).map(|h| h.0);
-            let slow = slow.min_by(f32::total_cmp);
+            let sight = Sight::new(&ray);
+            let slow = solids.leaves.iter().flat_map(|leaf| sight.intersect(leaf, 10.0)[0].0);
+            let slow = slow.filter(|t| t.is_finite()).min_by(f32::total_cmp);
             assert_eq!(solids.nearest(&ray, 10.0).map(|h| h.t), slow);
             assert_eq!(solids.occluded(&ray, 10.0), slow.is_some());
             hits += usize::from(slow.is_some());

@@ -21,6 +21,7 @@ mod flat;
 mod interface;
 mod light;
 mod normals;
+mod sampling;
 mod settings;
 mod shade;
 mod trace;

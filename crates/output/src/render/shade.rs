@@ -8,10 +8,8 @@ use super::settings::{Light, RenderSettings, SolidLook};
 use crate::frame::Surface;
 use glam::Vec3A;
 
-/// Rays towards the sky for each ray that meets a surface.
-const SKY_RAYS: u32 = 4;
-/// Rays towards the key light for the same.
-const KEY_RAYS: u32 = 4;
+/// Rays towards the sky, and towards the key light, for each ray that meets a surface: at first, and where some of these meet something and others do not.
+const RAYS: [u32; 2] = [4, 16];
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
 pub const DIFFUSE: f32 = 0.5;
 /// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.
@@ -199,34 +197,44 @@ impl Surfaces {
         if normal.dot(self.key.toward) < -self.key.radius {
             return 0.0;
         }
-        let seen = (0..KEY_RAYS).map(|n| {
-            let square = even_point(place.sample * KEY_RAYS + n, place.noise);
+        let seen = |n: u32| {
+            let square = even_point(place.sample * RAYS[1] + n, place.noise);
             let ray = Ray { origin: start, direction: self.key.sample(square) };
             match normal.dot(ray.direction) > 0.0 && !self.solids.occluded(&ray, f32::INFINITY) {
                 true => self.past_glass(&ray, f32::INFINITY),
                 false => 0.0,
             }
-        });
-        seen.sum::<f32>() / KEY_RAYS as f32
+        };
+        let first: f32 = (0..RAYS[0]).map(seen).sum();
+        if first == 0.0 || first == RAYS[0] as f32 {
+            return first / RAYS[0] as f32;
+        }
+        (first + (RAYS[0]..RAYS[1]).map(seen).sum::<f32>()) / RAYS[1] as f32
     }
 
     /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
     fn sky_light(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, place: Place) -> Vec3A {
         let (a, b) = n.any_orthonormal_pair();
-        let mut light = Vec3A::ZERO;
-        for n_ray in 0..SKY_RAYS {
+        // What the open sky gives is known; rays find what of it is hidden, and what hides it gives instead.
+        let hidden = |n_ray: u32| {
             // Directions by the cosine law: a point of the disc, raised to the hemisphere.
-            let [u, v] = even_point(place.sample * SKY_RAYS + n_ray, [place.noise[1], place.noise[0]]);
+            let [u, v] = even_point(place.sample * RAYS[1] + n_ray, [place.noise[1], place.noise[0]]);
             let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
             let direction = u.sqrt() * (cos * a + sin * b) + (1.0 - u).sqrt() * n;
             let ray = Ray { origin: start, direction };
-            light += match self.solids.occluded(&ray, self.reach) {
+            match self.solids.occluded(&ray, self.reach) {
                 // Light between surfaces takes their colour.
-                true => 0.25 * self.sky * albedo,
-                false => self.sky * (self.open_sky(direction) * self.past_glass(&ray, self.reach)),
-            };
+                true => Vec3A::splat(self.open_sky(direction)) - 0.25 * albedo,
+                false => Vec3A::splat(self.open_sky(direction) * (1.0 - self.past_glass(&ray, self.reach))),
+            }
+        };
+        let open = Vec3A::splat(open_mean(n.y));
+        let first: Vec3A = (0..RAYS[0]).map(hidden).sum();
+        if first == Vec3A::ZERO {
+            return self.sky * open;
         }
-        light / SKY_RAYS as f32
+        let all = first + (RAYS[0]..RAYS[1]).map(hidden).sum::<Vec3A>();
+        self.sky * (open - all / RAYS[1] as f32).max(Vec3A::ZERO)
     }
 
     /// What a mirror shows in a direction: the sky, and the lights as soft discs.
@@ -244,4 +252,11 @@ impl Surfaces {
     pub fn open_sky(&self, direction: Vec3A) -> f32 {
         if direction.y > 0.0 { 0.65 + 0.35 * direction.y } else { 0.65 + 0.4 * direction.y }
     }
+}
+
+/// Mean over directions, by the cosine law, of the brightness of the open sky, for a normal whose upright part is `up`. Directions are upright by ⅔ `up` on
+/// the mean; those below the horizon count 0.05 |y| less than those above, of which a surface that stands upright sees 2/(3π), one that looks up none.
+fn open_mean(up: f32) -> f32 {
+    let below = (2.0 / (3.0 * std::f32::consts::PI)) * (1.0 - up.abs()).powf(1.6) + (2.0 / 3.0) * (-up).max(0.0);
+    0.65 + 0.35 * (2.0 / 3.0) * up - 0.05 * below
 }

@@ -21,6 +21,9 @@ const MARGIN: usize = 3;
 const BULK_PASSES: usize = 2;
 /// Density of spray at its particles, when 1 is full and the surface is at 0.5: makes a lone particle a blob of its volume.
 const SPRAY_DENSITY: f32 = 0.6;
+/// What a particle finds of itself in the narrow kernel at least, in shares of its volume: half-way between points, ⅜ along each axis. It finds less
+/// only where a solid leaves nothing open, and must not be raised without bound there.
+const LEAST_OWN: f32 = 0.375 * 0.375 * 0.375;
 /// Particles where the bulk density is below the first are spray, those above the second are not. At the surface of a
 /// large body it is 0.5, in a sheet one cell thick 0.31.
 const SPRAY: [f32; 2] = [0.33, 0.44];
@@ -91,7 +94,8 @@ impl Density {
         // Away from large bodies each particle alone is raised to the density that shows it, in the narrow kernel.
         let spray = particles.reweighted(&lattice, |at| {
             let alone = 1.0 - smoothstep(SPRAY, coarse.sample(&bulk.values, at.map(|c| c / FINER as f32)));
-            if alone == 0.0 { 0.0 } else { alone * (SPRAY_DENSITY / lattice.sample(&narrow, at)).max(1.0) }
+            let here = lattice.sample(&narrow, at).max(LEAST_OWN * share);
+            if alone == 0.0 { 0.0 } else { alone * (SPRAY_DENSITY / here).max(1.0) }
         });
         drop(narrow);
         let spray = relative_to(lattice.blurred(spray.spread(&lattice, share), NARROW_PASSES), &narrow_open);

@@ -2,7 +2,7 @@
 //!
 //! A regular bundle of parallel rays is sent down from the light. Each is bent by water and glass, loses what they
 //! absorb and reflect, and leaves the rest where it meets the floor: caustics, the tinted shadow of water and glass and the
-//! shadows of solids in one map.
+//! shadows of solids in one map. Where rays beside each other meet the same things, those between them are not sent: they land between.
 
 use super::medium::Medium;
 use super::{Scene, Target};
@@ -11,9 +11,10 @@ use crate::render::interface::cross;
 use glam::Vec3A;
 use rayon::prelude::*;
 
-/// Texels along the longer side of the map, and rays along the side of a texel.
+/// Texels along the longer side of the map, rays along the side of a texel, and how many of these lie between two that are sent in any case.
 const TEXELS: f32 = 320.0;
 const RAYS: usize = 2;
+const BETWEEN: usize = 3;
 /// Surfaces that a ray may cross.
 const CROSSINGS: usize = 16;
 /// Blur passes, for the light is not a point.
@@ -46,19 +47,38 @@ impl FloorLight {
         let start = 4.0 * scene.surfaces.reach;
         let step = texel / RAYS as f32;
         let share = 1.0 / (RAYS * RAYS) as f32;
-        let rows: Vec<Vec<(Vec3A, Vec3A)>> = (0..dims[1] * RAYS)
+        // Of the ray at a place in the bundle.
+        let cast = |column: f32, row: f32| {
+            let x = light.low[0] + step * (column + 0.5) - 0.5 * texel;
+            let z = light.low[1] + step * (row + 0.5) - 0.5 * texel;
+            let origin = Vec3A::new(x, y, z) + start * toward;
+            landing(scene, Ray { origin, direction: -toward.normalize() })
+        };
+        let blocks = dims.map(|n| (n * RAYS).div_ceil(BETWEEN));
+        let corners: Vec<Landing> = (0..(blocks[0] + 1) * (blocks[1] + 1))
             .into_par_iter()
-            .map(|row| {
-                let cast = |column: usize| {
-                    let x = light.low[0] + step * (column as f32 + 0.5) - 0.5 * texel;
-                    let z = light.low[1] + step * (row as f32 + 0.5) - 0.5 * texel;
-                    let origin = Vec3A::new(x, y, z) + start * toward;
-                    landing(scene, Ray { origin, direction: -toward.normalize() })
-                };
-                (0..dims[0] * RAYS).filter_map(cast).collect()
+            .map(|n| [n % (blocks[0] + 1), n / (blocks[0] + 1)].map(|at| (at * BETWEEN) as f32 - 0.5))
+            .map(|[column, row]| cast(column, row))
+            .collect();
+        let landed: Vec<Vec<(Vec3A, Vec3A)>> = (0..blocks[1])
+            .into_par_iter()
+            .map(|j| {
+                let mut landed = Vec::new();
+                for (i, n) in (0..blocks[0]).flat_map(|i| (0..BETWEEN * BETWEEN).map(move |n| (i, n))) {
+                    let first = i + (blocks[0] + 1) * j;
+                    let around = [0, 1, blocks[0] + 1, blocks[0] + 2].map(|next| corners[first + next]);
+                    let [u, v] = [n % BETWEEN, n / BETWEEN].map(|at| (at as f32 + 0.5) / BETWEEN as f32);
+                    let landing = if around.iter().all(|other| other.way == around[0].way) {
+                        Landing::between(around, u, v)
+                    } else {
+                        cast((i * BETWEEN + n % BETWEEN) as f32, (j * BETWEEN + n / BETWEEN) as f32)
+                    };
+                    landed.extend(landing.light.map(|light| (landing.point, light)));
+                }
+                landed
             })
             .collect();
-        for (point, left) in rows.into_iter().flatten() {
+        for (point, left) in landed.into_iter().flatten() {
             light.add(point, share * left);
         }
         (0..BLUR).for_each(|_| light.blur());
@@ -111,21 +131,45 @@ impl FloorLight {
     }
 }
 
-/// Where a ray of the light meets the floor, and what is left of it.
-fn landing(scene: &Scene, ray: Ray) -> Option<(Vec3A, Vec3A)> {
+/// Where a ray of the light meets the floor.
+#[derive(Clone, Copy)]
+struct Landing {
+    point: Vec3A,
+    /// What is left of it; nothing if it does not come there.
+    light: Option<Vec3A>,
+    /// What it met on its way, as a number.
+    way: u64,
+}
+
+impl Landing {
+    /// Of a ray between four that went the same way.
+    fn between(around: [Self; 4], u: f32, v: f32) -> Self {
+        let [a, b, c, d] = around.map(|landing| (landing.point, landing.light.unwrap_or_default()));
+        let mix = |a: Vec3A, b: Vec3A, c: Vec3A, d: Vec3A| a.lerp(b, u).lerp(c.lerp(d, u), v);
+        let light = around[0].light.map(|_| mix(a.1, b.1, c.1, d.1));
+        Self { point: mix(a.0, b.0, c.0, d.0), light, way: around[0].way }
+    }
+}
+
+/// Where a ray of the light ends.
+fn landing(scene: &Scene, ray: Ray) -> Landing {
     let (mut ray, mut left) = (ray, Vec3A::ONE);
     let mut medium = Medium::AIR;
+    let mut way = 0u64;
+    let mut note = |what: u64| way = (way ^ what).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
     for _ in 0..CROSSINGS {
         let (target, distance) = scene.meet(&ray, medium, 0);
         if distance < f32::INFINITY {
             left *= scene.transmitted(medium, distance);
         }
         match target {
-            Target::Floor => return Some((ray.at(distance), left)),
-            Target::Solid(_) | Target::Surroundings => return None,
+            Target::Floor => return Landing { point: ray.at(distance), light: Some(left), way },
+            Target::Solid(_) | Target::Surroundings => break,
             Target::Water(hit) | Target::Glass(hit) => {
+                let is_glass = u64::from(matches!(target, Target::Glass(_)));
                 let [here, beyond] = medium.sides(&target, &ray, &hit);
                 let crossing = cross(&ray, &hit, here.index(scene.refraction) / beyond.index(scene.refraction));
+                note(1 + 2 * u64::from(crossing.refracted.is_some()) + 4 * is_glass + 8 * hit.body as u64);
                 let (direction, part, side) = match crossing.refracted {
                     Some(direction) => (direction, 1.0 - crossing.reflectance, beyond),
                     None => (crossing.reflected, 1.0, here),
@@ -137,5 +181,5 @@ fn landing(scene: &Scene, ray: Ray) -> Option<(Vec3A, Vec3A)> {
             }
         }
     }
-    None
+    Landing { point: Vec3A::ZERO, light: None, way: u64::MAX }
 }

@@ -18,8 +18,9 @@ pub use studio::WHITE;
 use super::WaterScene;
 use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
-use super::colour::{hash01, linear, to_bytes};
+use super::colour::{even_point, hash01, linear};
 use super::interface::cross;
+use super::sampling::sampled;
 use super::settings::RenderSettings;
 use super::shade::{Arriving, DIFFUSE, Place, SKY_MEAN, Surfaces};
 use crate::picture::Image;
@@ -27,7 +28,6 @@ use caustics::FloorLight;
 use glam::Vec3A;
 use medium::Medium;
 use outline::Outline;
-use rayon::prelude::*;
 use studio::Studio;
 
 /// A ray may be split or bent this often, and go through this many surfaces of glass besides.
@@ -59,29 +59,18 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let outline = settings.water.outline.then(|| Outline::new(&camera, low, high));
     let line = linear(LINE);
 
-    let [width, height] = camera.size;
-    let samples = settings.samples.max(1);
-    let mut image = Image::new(width, height);
-    image.pixels.par_chunks_mut(3 * width as usize).enumerate().for_each(|(y, row)| {
-        let y = y as u32;
-        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
-            let x = x as u32;
-            let noise = [hash01(x, y, 1), hash01(x, y, 2)];
-            let (mut light, mut nearest) = (Vec3A::ZERO, f32::INFINITY);
-            for sample in 0..samples {
-                let part = [(sample as f32 + 0.5) / samples as f32, (0.5 + 0.618_034 * sample as f32).fract()];
-                let ray = camera.ray(x as f32 + part[0], y as f32 + part[1]);
-                let (seen, distance) = stage.look(ray, floor.as_ref(), Place { sample, noise });
-                light += seen.min(Vec3A::splat(BRIGHTEST)) / samples as f32;
-                nearest = nearest.min(distance);
-            }
-            if let Some(outline) = &outline {
-                light = light.lerp(line, outline.opacity(x, y, nearest));
-            }
-            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x, y));
-        }
-    });
-    image
+    let look = |x: u32, y: u32, sample: u32| {
+        let [right, down] = even_point(sample, [0.5; 2]);
+        let noise = [hash01(x, y, 1), hash01(x, y, 2)];
+        let ray = camera.ray(x as f32 + right, y as f32 + down);
+        let (light, distance) = stage.look(ray, floor.as_ref(), Place { sample, noise });
+        (light.min(Vec3A::splat(BRIGHTEST)), distance)
+    };
+    let mut image = sampled(camera.size, settings, look);
+    if let Some(outline) = &outline {
+        image.draw(|x, y, light, nearest| light.lerp(line, outline.opacity(x, y, nearest)));
+    }
+    image.bytes(settings.exposure)
 }
 
 /// Everything that a ray may meet.
