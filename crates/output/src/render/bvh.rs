@@ -22,7 +22,7 @@ const BINS: usize = 16;
 /// Parts of more triangles than this are built beside each other.
 const MANY: usize = 4096;
 /// Nodes that wait to be visited; where there are more, a visit begins within the visit.
-const STACK: usize = 96;
+const STACK: usize = 40;
 /// Error of barycentric coordinates.
 const ROUNDING: f32 = 1e-6;
 
@@ -137,53 +137,75 @@ impl Sight {
     #[inline(always)]
     fn enter(&self, node: &Node, limit: f32) -> Lanes {
         let origin = self.ray.origin.to_array();
-        let mut near = Lanes([0.0; LANES]);
-        let mut far = Lanes([limit; LANES]);
+        let (mut near, mut far) = (Lanes::splat(0.0), Lanes::splat(limit));
         for axis in 0..3 {
-            let (first, last) = (&node.planes[self.near[axis]][axis].0, &node.planes[1 - self.near[axis]][axis].0);
-            for n in 0..LANES {
-                let (enter, leave) =
-                    ((first[n] - origin[axis]) * self.inverse[axis], (last[n] - origin[axis]) * self.inverse[axis]);
-                // Not a number where the ray lies in the plane: then it does not count.
-                near.0[n] = if enter > near.0[n] { enter } else { near.0[n] };
-                far.0[n] = if leave < far.0[n] { leave } else { far.0[n] };
-            }
+            let (first, last) = (node.planes[self.near[axis]][axis], node.planes[1 - self.near[axis]][axis]);
+            let (from, inverse) = (Lanes::splat(origin[axis]), Lanes::splat(self.inverse[axis]));
+            // Not a number where the ray lies in the plane: then it does not count.
+            near = ((first - from) * inverse).zip(near, |enter, near| if enter > near { enter } else { near });
+            far = ((last - from) * inverse).zip(far, |leave, far| if leave < far { leave } else { far });
         }
-        for n in 0..LANES {
-            near.0[n] = if near.0[n] <= far.0[n] { near.0[n] } else { f32::INFINITY };
-        }
-        near
+        near.zip(far, |near, far| if near <= far { near } else { f32::INFINITY })
     }
 
     /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`.
     #[inline(always)]
     fn intersect(&self, leaf: &Leaf, limit: f32) -> [Lanes; 3] {
-        let (o, d) = (self.ray.origin.to_array(), self.ray.direction.to_array());
-        let mut found = [Lanes([f32::INFINITY; LANES]); 3];
-        for n in 0..LANES {
-            let [e1, e2] = [0, 1].map(|e| [0, 1, 2].map(|a| leaf.edges[e][a].0[n]));
-            let s = [0, 1, 2].map(|a| o[a] - leaf.a[a].0[n]);
-            let p = cross(d, e2);
-            let inverse = 1.0 / dot(e1, p);
-            let u = dot(s, p) * inverse;
-            let q = cross(s, e1);
-            let v = dot(d, q) * inverse;
-            let t = dot(e2, q) * inverse;
-            // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
-            let is_met = (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING) & (t > 0.0) & (t < limit);
-            found[0].0[n] = if is_met { t } else { f32::INFINITY };
-            found[1].0[n] = u;
-            found[2].0[n] = v;
-        }
-        found
+        let [o, d] = [self.ray.origin, self.ray.direction].map(|v| v.to_array().map(Lanes::splat));
+        let [e1, e2] = &leaf.edges;
+        let s = [o[0] - leaf.a[0], o[1] - leaf.a[1], o[2] - leaf.a[2]];
+        let p = cross(&d, e2);
+        let inverse = Lanes::splat(1.0) / dot(e1, &p);
+        let u = dot(&s, &p) * inverse;
+        let q = cross(&s, e1);
+        let v = dot(&d, &q) * inverse;
+        let t = dot(e2, &q) * inverse;
+        // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
+        let inside =
+            u.zip(v, |u, v| if (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING) { 1.0 } else { 0.0 });
+        let t = t.zip(inside, |t, inside| if (inside > 0.0) & (t > 0.0) & (t < limit) { t } else { f32::INFINITY });
+        [t, u, v]
     }
 }
 
-fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+impl Lanes {
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self([value; LANES])
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
+        let mut result = self;
+        for n in 0..LANES {
+            result.0[n] = f(self.0[n], other.0[n]);
+        }
+        result
+    }
+}
+
+macro_rules! lane_by_lane {
+    ($($operator:ident $function:ident $sign:tt),*) => {$(
+        impl std::ops::$operator for Lanes {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $function(self, other: Self) -> Self {
+                self.zip(other, |a, b| a $sign b)
+            }
+        }
+    )*};
+}
+
+lane_by_lane!(Add add +, Sub sub -, Mul mul *, Div div /);
+
+#[inline(always)]
+fn cross(a: &[Lanes; 3], b: &[Lanes; 3]) -> [Lanes; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+#[inline(always)]
+fn dot(a: &[Lanes; 3], b: &[Lanes; 3]) -> Lanes {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
@@ -330,7 +352,11 @@ impl Solids {
             let node = &self.nodes[child as usize];
             let enter = sight.enter(node, *limit);
             let first = waiting;
-            for n in (0..LANES).filter(|&n| enter.0[n] < f32::INFINITY) {
+            for n in 0..LANES {
+                let near = enter.0[n];
+                if near == f32::INFINITY {
+                    continue;
+                }
                 if waiting == STACK {
                     if self.visit(sight, node.children[n], limit, meet) {
                         return true;
@@ -339,11 +365,11 @@ impl Solids {
                 }
                 // The nearest goes on top.
                 let mut place = waiting;
-                while place > first && stack[place - 1].1 < enter.0[n] {
+                while place > first && stack[place - 1].1 < near {
                     stack[place] = stack[place - 1];
                     place -= 1;
                 }
-                stack[place] = (node.children[n], enter.0[n]);
+                stack[place] = (node.children[n], near);
                 waiting += 1;
             }
         }

@@ -7,7 +7,10 @@ use glam::Vec3A;
 use rayon::prelude::*;
 
 /// Pixels that differ by more than this part of white, in any colour, from one beside them get all their rays: about what noise and dithering hide.
-const DIFFERENT: f32 = 0.02;
+const DIFFERENT: f32 = 0.025;
+
+/// A pixel of which two rays show the same, but for this part of white, needs no more.
+const SAME: f32 = 0.03;
 
 /// A picture that is not yet one of bytes: light of every pixel, and how far away what it shows is.
 pub struct Sampled {
@@ -15,7 +18,7 @@ pub struct Sampled {
     pixels: Vec<(Vec3A, f32)>,
 }
 
-/// A picture of light that `look` finds along a ray through a pixel, by its number; the first ray is that through the middle.
+/// A picture of light that `look` finds along a ray through a pixel, by its number.
 pub fn sampled(
     [width, height]: [u32; 2],
     settings: &RenderSettings,
@@ -30,10 +33,8 @@ pub fn sampled(
         let (x, y) = place(n);
         look(x, y, 0)
     });
-    let shown: Vec<Vec3A> = first
-        .par_iter()
-        .map(|(light, _)| Vec3A::from(tone_map(*light * settings.exposure).to_array().map(srgb)))
-        .collect();
+    let display = |light: Vec3A| Vec3A::from(tone_map(light * settings.exposure).to_array().map(srgb));
+    let shown: Vec<Vec3A> = first.par_iter().map(|(light, _)| display(*light)).collect();
     let is_even = |n: usize| {
         let (x, y) = place(n);
         let beside = [(x > 0, -1), (x + 1 < width, 1), (y > 0, -(across as isize)), (y + 1 < height, across as isize)];
@@ -45,8 +46,18 @@ pub fn sampled(
             return first[n];
         }
         let (x, y) = place(n);
-        let rest = (1..samples).map(|sample| look(x, y, sample));
-        let (light, nearest) = rest.fold(first[n], |(a, near), (b, far)| (a + b, near.min(far)));
+        let (mut light, mut nearest) = first[n];
+        // From the other side of the pixel: if that shows the same, its neighbours are what differs.
+        let (mut lowest, mut highest) = (shown[n], shown[n]);
+        for (taken, sample) in (1..samples).rev().enumerate() {
+            let (more, far) = look(x, y, sample);
+            (light, nearest) = (light + more, nearest.min(far));
+            let seen = display(more);
+            (lowest, highest) = (lowest.min(seen), highest.max(seen));
+            if taken == 0 && (highest - lowest).max_element() < SAME && samples > 2 {
+                return (0.5 * light, nearest);
+            }
+        }
         (light / samples as f32, nearest)
     });
     Sampled { size: [width, height], pixels }

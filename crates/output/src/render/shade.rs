@@ -12,6 +12,8 @@ use glam::Vec3A;
 const RAYS: [u32; 2] = [4, 16];
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
 pub const DIFFUSE: f32 = 0.5;
+/// What the ground sends back of light between it and solids.
+const GROUND_ALBEDO: Vec3A = Vec3A::splat(0.3);
 /// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.
 pub const SKY_MEAN: f32 = 0.65 + 0.35 * 2.0 / 3.0;
 
@@ -183,13 +185,26 @@ impl Surfaces {
     }
 
     /// Light from the sky at a point of the ground.
-    pub fn sky_near_ground(&self, start: Vec3A, place: Place) -> Vec3A {
-        let (centre, radius) = self.ball;
-        let may_hide_sky = radius * radius > 0.004 * (centre - start).length_squared();
-        match may_hide_sky {
-            true => self.sky_light(start, Vec3A::Y, Vec3A::splat(0.3), place),
+    fn sky_near_ground(&self, start: Vec3A, place: Place) -> Vec3A {
+        match self.may_hide_sky(start) {
+            true => self.sky_light(start, Vec3A::Y, GROUND_ALBEDO, place),
             false => self.sky * SKY_MEAN,
         }
+    }
+
+    /// Whether solids hide a part of the sky worth mentioning from a point.
+    fn may_hide_sky(&self, start: Vec3A) -> bool {
+        let (centre, radius) = self.ball;
+        radius * radius > 0.004 * (centre - start).length_squared()
+    }
+
+    /// Light from the sky at a point of the ground, by so many rays, the same ones anywhere: for a map.
+    pub fn sky_on_ground(&self, start: Vec3A, rays: u32) -> Vec3A {
+        if !self.may_hide_sky(start) {
+            return self.sky * SKY_MEAN;
+        }
+        let hidden = (0..rays).map(|n| self.hidden_sky(start, Vec3A::Y, GROUND_ALBEDO, even_point(n, [0.5; 2])));
+        self.sky * (Vec3A::splat(SKY_MEAN) - hidden.sum::<Vec3A>() / rays as f32).max(Vec3A::ZERO)
     }
 
     /// Part of the key light's disc that no solid hides.
@@ -214,19 +229,10 @@ impl Surfaces {
 
     /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
     fn sky_light(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, place: Place) -> Vec3A {
-        let (a, b) = n.any_orthonormal_pair();
-        // What the open sky gives is known; rays find what of it is hidden, and what hides it gives instead.
+        // What the open sky gives is known; rays find what of it is hidden.
         let hidden = |n_ray: u32| {
-            // Directions by the cosine law: a point of the disc, raised to the hemisphere.
-            let [u, v] = even_point(place.sample * RAYS[1] + n_ray, [place.noise[1], place.noise[0]]);
-            let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
-            let direction = u.sqrt() * (cos * a + sin * b) + (1.0 - u).sqrt() * n;
-            let ray = Ray { origin: start, direction };
-            match self.solids.occluded(&ray, self.reach) {
-                // Light between surfaces takes their colour.
-                true => Vec3A::splat(self.open_sky(direction)) - 0.25 * albedo,
-                false => Vec3A::splat(self.open_sky(direction) * (1.0 - self.past_glass(&ray, self.reach))),
-            }
+            let square = even_point(place.sample * RAYS[1] + n_ray, [place.noise[1], place.noise[0]]);
+            self.hidden_sky(start, n, albedo, square)
         };
         let open = Vec3A::splat(open_mean(n.y));
         let first: Vec3A = (0..RAYS[0]).map(hidden).sum();
@@ -235,6 +241,20 @@ impl Surfaces {
         }
         let all = first + (RAYS[0]..RAYS[1]).map(hidden).sum::<Vec3A>();
         self.sky * (open - all / RAYS[1] as f32).max(Vec3A::ZERO)
+    }
+
+    /// What of the sky solids hide along a direction by the cosine law, chosen by a point of the unit square, less what they send instead.
+    fn hidden_sky(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, [u, v]: [f32; 2]) -> Vec3A {
+        // A point of the disc, raised to the hemisphere.
+        let (a, b) = n.any_orthonormal_pair();
+        let (sin, cos) = (std::f32::consts::TAU * v).sin_cos();
+        let direction = u.sqrt() * (cos * a + sin * b) + (1.0 - u).sqrt() * n;
+        let ray = Ray { origin: start, direction };
+        match self.solids.occluded(&ray, self.reach) {
+            // Light between surfaces takes their colour.
+            true => Vec3A::splat(self.open_sky(direction)) - 0.25 * albedo,
+            false => Vec3A::splat(self.open_sky(direction) * (1.0 - self.past_glass(&ray, self.reach))),
+        }
     }
 
     /// What a mirror shows in a direction: the sky, and the lights as soft discs.

@@ -170,8 +170,7 @@ impl Stage {
             if clear == 0.0 {
                 return light;
             }
-            let behind: Vec3A = sights.iter().enumerate().map(|(n, s)| self.shade(s, place(n))).sum();
-            return light + clear * mean * behind;
+            return light + clear * self.shade(&first, place(0));
         }
         let each = sights.iter().enumerate().map(|(n, sight)| {
             let jitter = (noise[0] + 0.754_877_7 * n as f32).fract();

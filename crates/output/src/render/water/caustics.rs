@@ -20,8 +20,20 @@ const CROSSINGS: usize = 16;
 /// Blur passes, for the light is not a point.
 const BLUR: usize = 2;
 
-/// The light on a part of the floor, 1 where nothing is in its way.
+/// Texels along the longer side of the map of the sky, and rays towards that from each.
+const SKY_TEXELS: f32 = 128.0;
+const SKY_RAYS: u32 = 24;
+
+/// Light on a part of the floor.
 pub struct FloorLight {
+    /// Of the key light, 1 where nothing is in its way.
+    pub key: FloorMap,
+    /// From the sky, what solids and water leave of it.
+    pub sky: FloorMap,
+}
+
+/// Colours on a part of the floor.
+pub struct FloorMap {
     low: [f32; 2],
     texel: f32,
     dims: [usize; 2],
@@ -39,11 +51,8 @@ impl FloorLight {
             let (s, t) = (shift(low.y, a), shift(high.y, a));
             (low[a] + s.min(t) - margin, high[a] + s.max(t) + margin)
         });
-        let sizes = span.map(|(a, b)| b - a);
-        let texel = sizes[0].max(sizes[1]) / TEXELS;
-        let dims = sizes.map(|s| (s / texel).ceil() as usize + 1);
-        let mut light = Self { low: span.map(|s| s.0), texel, dims, values: vec![Vec3A::ZERO; dims[0] * dims[1]] };
-
+        let mut light = FloorMap::new(span, TEXELS);
+        let FloorMap { texel, dims, .. } = light;
         let start = 4.0 * scene.surfaces.reach;
         let step = texel / RAYS as f32;
         let share = 1.0 / (RAYS * RAYS) as f32;
@@ -82,21 +91,44 @@ impl FloorLight {
             light.add(point, share * left);
         }
         (0..BLUR).for_each(|_| light.blur());
-        light
+
+        let mut sky = FloorMap::new(span, SKY_TEXELS);
+        let (low, width) = (sky.low, sky.dims[0]);
+        sky.values.par_iter_mut().enumerate().for_each(|(n, value)| {
+            let [x, z] = [n % width, n / width].map(|at| at as f32 * sky.texel);
+            let start = Vec3A::new(low[0] + x, y + scene.surfaces.skin, low[1] + z);
+            *value = scene.surfaces.sky_on_ground(start, SKY_RAYS);
+            if let Some(hit) = scene.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY)
+                // From within.
+                && hit.face_normal.y > 0.0
+            {
+                *value *= scene.through_water(hit.t);
+            }
+        });
+        Self { key: light, sky }
+    }
+}
+
+impl FloorMap {
+    fn new(span: [(f32, f32); 2], texels: f32) -> Self {
+        let sizes = span.map(|(a, b)| b - a);
+        let texel = sizes[0].max(sizes[1]) / texels;
+        let dims = sizes.map(|s| (s / texel).ceil() as usize + 1);
+        Self { low: span.map(|s| s.0), texel, dims, values: vec![Vec3A::ZERO; dims[0] * dims[1]] }
     }
 
-    /// Light at a point of the floor.
-    pub fn at(&self, point: Vec3A) -> Vec3A {
+    /// Light at a point of the floor, if the map has it.
+    pub fn at(&self, point: Vec3A) -> Option<Vec3A> {
         let u = (point.x - self.low[0]) / self.texel;
         let v = (point.z - self.low[1]) / self.texel;
         let [nx, ny] = self.dims;
         if u < 1.0 || v < 1.0 || u >= nx as f32 - 2.0 || v >= ny as f32 - 2.0 {
-            return Vec3A::ONE;
+            return None;
         }
         let n = u as usize + nx * v as usize;
         let (fu, fv) = (u.fract(), v.fract());
         let row = |n: usize| self.values[n].lerp(self.values[n + 1], fu);
-        row(n).lerp(row(n + nx), fv)
+        Some(row(n).lerp(row(n + nx), fv))
     }
 
     fn add(&mut self, point: Vec3A, light: Vec3A) {

@@ -18,7 +18,7 @@ pub use studio::WHITE;
 use super::WaterScene;
 use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
-use super::colour::{even_point, hash01, linear};
+use super::colour::{hash01, linear};
 use super::interface::cross;
 use super::sampling::sampled;
 use super::settings::RenderSettings;
@@ -35,8 +35,8 @@ const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
 /// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
 const FAINT: [f32; 2] = [0.004, 0.03];
-/// What glass reflects of less than this part of a pixel's light is the surroundings only.
-const FAINT_MIRROR: f32 = 0.1;
+/// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
+const FAINT_MIRROR: [f32; 2] = [0.05, 0.1];
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -59,8 +59,9 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let outline = settings.water.outline.then(|| Outline::new(&camera, low, high));
     let line = linear(LINE);
 
+    let samples = settings.samples.max(1) as f32;
     let look = |x: u32, y: u32, sample: u32| {
-        let [right, down] = even_point(sample, [0.5; 2]);
+        let (right, down) = ((sample as f32 + 0.5) / samples, (0.5 + 0.618_034 * sample as f32).fract());
         let noise = [hash01(x, y, 1), hash01(x, y, 2)];
         let ray = camera.ray(x as f32 + right, y as f32 + down);
         let (light, distance) = stage.look(ray, floor.as_ref(), Place { sample, noise });
@@ -155,7 +156,7 @@ impl Scene {
                     let arriving = |start| self.arriving(start, medium.is_water());
                     light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
                 }
-                Target::Floor => light += weight * self.floor(point, medium.is_water(), floor, place),
+                Target::Floor => light += weight * self.floor(point, floor),
                 Target::Surroundings if depth == 0 && glass_surfaces == 0 => {
                     light += weight * self.studio.backdrop(ray.direction);
                 }
@@ -181,7 +182,7 @@ impl Scene {
                         go_on(direction, 1.0 - crossing.reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * crossing.reflectance;
-                    if is_pane && mirrored.max_element() < FAINT_MIRROR {
+                    if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
                         go_on(crossing.reflected, crossing.reflectance, here, depth + 1, glass_surfaces);
@@ -253,16 +254,11 @@ impl Scene {
     }
 
     /// Light of the floor.
-    fn floor(&self, point: Vec3A, in_water: bool, lit: Option<&FloorLight>, place: Place) -> Vec3A {
-        let start = point + self.surfaces.skin * Vec3A::Y;
+    fn floor(&self, point: Vec3A, lit: Option<&FloorLight>) -> Vec3A {
         let key_light = DIFFUSE * self.surfaces.key.light * self.surfaces.key.toward.y.max(0.05);
         let full_sky = self.surfaces.sky * SKY_MEAN;
-        let mut sky = self.surfaces.sky_near_ground(start, place);
-        if in_water {
-            let up = self.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY);
-            sky *= up.map_or(Vec3A::ONE, |hit| self.through_water(hit.t));
-        }
-        let key = lit.map_or(Vec3A::ONE, |lit| lit.at(point));
+        let sky = lit.and_then(|lit| lit.sky.at(point)).unwrap_or(full_sky);
+        let key = lit.and_then(|lit| lit.key.at(point)).unwrap_or(Vec3A::ONE);
         // Light from the walls of the studio keeps shadows from going black.
         let fill = FILL * key_light * key.clamp(Vec3A::splat(0.35), Vec3A::ONE);
         self.studio.floor(point, (key_light * key + sky + fill) / (key_light + full_sky + FILL * key_light))
