@@ -42,7 +42,7 @@ pub struct ElasticEntry {
     #[serde(default = "default_poisson_ratio")]
     #[schemars(extend("exclusiveMinimum" = -1.0, "exclusiveMaximum" = 0.5))]
     pub poisson_ratio: f64,
-    /// How it meets the fluid.
+    /// How it meets the fluid. Default: `cut-cells`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub interface: InterfaceName,
     /// What makes it come to rest.
