@@ -96,6 +96,27 @@ fn neutral_bodies_are_carried_alike() {
     }
 }
 
+/// In a closed box that is full of water, which no preconditioner for bodies that give way knows how to spread around bodies that do not. What rises or sinks
+/// does so at no more than the speed of free fall over the time.
+#[test]
+fn full_boxes_of_water_are_no_trouble() {
+    let (dt, steps) = (1.0 / 24.0, 6);
+    for ratio in [0.01, 0.5, 3.0] {
+        for youngs_modulus in [1e4, 1e8] {
+            let mut params = still_water([12; 3], 1.0 / 12.0, 1.0);
+            params.time = fixed_step(dt);
+            let aligned = Pose { position: DVec3::splat(0.5), rotation: DQuat::IDENTITY };
+            let mut world = with_soft(params, (youngs_modulus, ratio), aligned, Interface::Faces);
+            for _ in 0..steps {
+                let report = world.step().unwrap();
+                let speed = motion(&report)[0].length();
+                assert!(speed < f64::from(steps) * dt * G, "{ratio} {youngs_modulus:e}: {speed} m/s");
+                assert!(report.ledger.momentum_error < 1e-8, "{:e}", report.ledger.momentum_error);
+            }
+        }
+    }
+}
+
 /// A body that is led everywhere pushes the fluid like an obstacle on the same path: B has what moves as it is told.
 #[test]
 fn led_bodies_push_like_obstacles() {

@@ -307,7 +307,17 @@ impl Projection {
         self.refresh()?;
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
-        self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD)?;
+        let mut solved = self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD);
+        if let Err(SolveError::NotPositiveDefinite { .. }) = solved
+            && !self.bodies.yielding.is_empty()
+        {
+            // A preconditioner for bodies that give way to constant pressures may see nothing else where they do not: once more without them.
+            self.solve.build(self.solver, &self.coefficients, &self.dirichlet, SolidTerms::default())?;
+            self.is_stale = true;
+            q.data.fill(0.0);
+            solved = self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD);
+        }
+        solved?;
         self.fill_pockets(q);
         subtract_pressure(boundary, Some(liquid), q, drift);
         Ok(())
