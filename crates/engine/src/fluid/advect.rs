@@ -118,9 +118,8 @@ impl Advector {
     /// Carry the samples of one lattice, at cell centres or on the faces across `axis`.
     fn carry(&mut self, flow: &Flow, old: Lattice, axis: Option<Axis>, outside: &Outside, new: &mut [f64]) {
         let Self { back, forth, carried, range } = self;
-        let tracer = Tracer::new(flow);
+        let (tracer, row_length) = (Tracer::new(flow), old.dims()[0]);
         let domain = tracer.domain;
-        let row_length = old.dims()[0];
         if flow.scheme != Advection::MacCormack {
             new.par_chunks_mut(row_length).with_min_len(MIN_ROWS).enumerate().for_each(|(row, values)| {
                 let feet = tracer.ends(&old, axis, row, back);

@@ -136,11 +136,10 @@ impl Sight {
     /// Distances at which it enters boxes; infinite for those that it does not meet before `limit`.
     #[inline(always)]
     fn enter(&self, node: &Node, limit: f32) -> Lanes {
-        let origin = self.ray.origin.to_array();
         let (mut near, mut far) = (Lanes::splat(0.0), Lanes::splat(limit));
-        for axis in 0..3 {
+        for (axis, from) in self.ray.origin.to_array().into_iter().enumerate() {
             let (first, last) = (node.planes[self.near[axis]][axis], node.planes[1 - self.near[axis]][axis]);
-            let (from, inverse) = (Lanes::splat(origin[axis]), Lanes::splat(self.inverse[axis]));
+            let (from, inverse) = (Lanes::splat(from), Lanes::splat(self.inverse[axis]));
             // Not a number where the ray lies in the plane: then it does not count.
             near = ((first - from) * inverse).zip(near, |enter, near| if enter > near { enter } else { near });
             far = ((last - from) * inverse).zip(far, |leave, far| if leave < far { leave } else { far });
