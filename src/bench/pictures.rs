@@ -20,6 +20,9 @@ const SCENES: [(&str, &str, [u64; 2]); 5] = [
     ("beam", include_str!("../../scenes/papers/zb17/beam.toml"), [20, 23]),
 ];
 
+/// The mesh that one of them names.
+const GLASS: (&str, &[u8]) = ("meshes/glass.obj", include_bytes!("../../scenes/water/meshes/glass.obj"));
+
 /// One scene.
 #[derive(Serialize)]
 struct Row {
@@ -51,10 +54,12 @@ fn measure(args: &BenchArgs, scratch: &Path) -> Result<(), Failure> {
         return Err(failed(format!("peer program {}: no such file", peer.display())));
     }
     let own = std::env::current_exe().map_err(|error| failed(format!("cannot find this program: {error}")))?;
-    std::fs::create_dir_all(scratch).map_err(|error| failed(format!("{}: {error}", scratch.display())))?;
+    let unwritable = |error: std::io::Error| failed(format!("{}: {error}", scratch.display()));
+    std::fs::create_dir_all(scratch.join("meshes")).map_err(unwritable)?;
+    std::fs::write(scratch.join(GLASS.0), GLASS.1).map_err(unwritable)?;
     for (scene, text, [first, last]) in SCENES {
         let (file, out) = (scratch.join(format!("{scene}.toml")), scratch.join(scene));
-        std::fs::write(&file, text).map_err(|error| failed(format!("{}: {error}", file.display())))?;
+        std::fs::write(&file, text).map_err(unwritable)?;
         let frames = format!("{first}..{last}");
         let to_last = format!("..{last}");
         call(
