@@ -156,3 +156,36 @@ fn motion_that_fits_goes_on() {
     let plug = moving("box = { size = [1.0, 0.2, 1.0] }", [0.0, 0.9, 0.0], [0.0, 1.05, 0.0]);
     run(&place, &format!("{full}{plug}"), &["liquid.0.level=0.8"]).succeeds();
 }
+
+/// An elastic body that is led everywhere, on a straight line within a second.
+fn led(size: [f64; 3], from: [f64; 3], to: [f64; 3]) -> String {
+    format!(
+        "[[elastic]]\nname = \"led\"\nshape = {{ box = {{ size = {size:?} }} }}\nposition = {from:?}\nsize = 0.2\n\
+         density = 1000\nyoungs_modulus = 1e6\n[[elastic.hold]]\nshape = {{ box = {{ size = [9.0, 9.0, 9.0] }} }}\n\
+         keyframes = [{{ time = 0, position = {from:?} }}, {{ time = 1, position = {to:?} }}]\n"
+    )
+}
+
+/// What is led pushes like an obstacle: a press ends the run, what only goes through the fluid, or has open sides before it, does not.
+#[test]
+fn what_is_led_into_a_closed_region_ends_the_run() {
+    let place = Place::new();
+    let press =
+        |scene: &str, from: f64, to: f64| format!("{scene}{}", led([1.0, 0.21, 1.0], [0.0, from, 0.0], [0.0, to, 0.0]));
+    let told = ["incompatible motion: solid \"led\" pushes", "into a closed region"];
+    let at_once = ["step 1: incompatible motion: solid \"led\""];
+    run(&place, &press(AIR, 0.77, 0.3), &[]).refuses(6, &at_once);
+    run(&place, &press(AIR, 0.77, 0.3), &["grid.cells=[24,24,1]"]).refuses(6, &at_once);
+    run(&place, &press(AIR, 0.77, 0.3), &["walls.y_min=open", "walls.y_max=open"]).succeeds();
+    let obstacle = moving("box = { size = [1.0, 0.21, 1.0] }", [0.0, 0.85, 0.0], [0.0, 0.3, 0.0]);
+    run(&place, &format!("{WATER}{obstacle}"), &["time.frames=30"]).refuses(6, &["step 11"]);
+    let of_obstacle = lines(&place);
+    run(&place, &press(WATER, 0.85, 0.3), &["time.frames=30"]).refuses(6, &["step 11", told[0], told[1]]);
+    for (own, other) in lines(&place).iter().zip(&of_obstacle) {
+        assert!((filled(own) - filled(other)).abs() < 1e-9, "{own}");
+    }
+    let full = WATER.replace("0.5", "1");
+    for scene in [AIR, WATER, &full] {
+        run(&place, &format!("{scene}{}", led([0.3; 3], [-0.2, 0.4, 0.1], [0.2, 0.6, -0.1])), &[]).succeeds();
+    }
+}

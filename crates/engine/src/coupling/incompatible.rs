@@ -1,7 +1,7 @@
 //! Flow into closed regions that nothing can take.
 //!
-//! In a region without an opening the volume that scripted solids, sources and inflow push in must add up to zero: no pressure makes room
-//! for the rest, and the projection can only remove it (`solve::Regions`), which destroys fluid. So the books are kept here, cause by
+//! In a region without an opening the volume that scripted solids, led parts of elastic ones, sources and inflow push in must add up to zero: no
+//! pressure makes room for the rest, and the projection can only remove it (`solve::Regions`), which destroys fluid. So the books are kept here, cause by
 //! cause, and what is left tells who pushes where there is no room (fault row 23).
 //!
 //! What gives way is no cause. Free and elastic bodies answer the pressure: they neither count as pushing nor, where they tie regions
@@ -14,6 +14,7 @@
 
 use super::film::has_driven_face;
 use super::immersed::Immersed;
+use super::monolithic::Led;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::fluid::projection::Projection;
 use crate::fluid::water::WaterState;
@@ -71,6 +72,8 @@ pub struct Pushing<'a> {
     pub boundary: &'a Boundary,
     /// The solids themselves.
     pub immersed: &'a Immersed,
+    /// What led parts of solids that answer push.
+    pub led: &'a [Led],
     /// Cells into which sources push, how much (in units of dx², m/s), and the number of the source.
     pub sources: &'a [(usize, f64, usize)],
     /// The liquid, if it is one, and the volume that a particle stands for, m³.
@@ -154,8 +157,14 @@ impl Pushing<'_> {
             }
         };
         let mut hidden = Vec::new();
-        let at_sides = if is_exact { self.immersed.at_sides(grid, boundary.walls) } else { Vec::new() };
-        for (name, pushes) in self.immersed.scripted_pushes(grid, is_exact) {
+        let is_led = |surface| self.led.iter().any(|led| led.surface == surface);
+        let at_sides = if is_exact { self.immersed.at_sides(grid, boundary.walls, is_led) } else { Vec::new() };
+        let of_led = |led: &Led| {
+            let pushes = led.pushed.iter().map(|&(cell, flux)| (cell, flux, false)).collect();
+            (self.immersed.name(led.surface), pushes)
+        };
+        let scripted = self.immersed.scripted_pushes(grid, is_exact);
+        for (name, pushes) in scripted.chain(self.led.iter().map(of_led)) {
             let (mut touched, mut covered) = (Vec::new(), 0.0);
             for (cell, flux, is_covered) in pushes {
                 enter(cell, flux, Some(Cause::Solid(name.to_owned())));

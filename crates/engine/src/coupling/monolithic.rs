@@ -113,6 +113,15 @@ pub struct SurfacePush {
     pub lift: [DVec3; 2],
 }
 
+/// What the prescribed part of a solid pushes.
+#[derive(Clone, Debug)]
+pub struct Led {
+    /// The solid's surface, or the first of them.
+    pub surface: SurfaceId,
+    /// Cells, and how much into each, in units of dx², m/s.
+    pub pushed: Vec<(usize, f64)>,
+}
+
 /// The fluid's part in the solve.
 pub struct FluidSide<'a> {
     /// The domain.
@@ -156,6 +165,8 @@ pub struct Outcome {
     pub settled: bool,
     /// What the fluid does to the surfaces.
     pub pushes: Vec<SurfacePush>,
+    /// What is pushed by that which moves as it is told, of solids that answer.
+    pub led: Vec<Led>,
     /// Largest |D u − pushed| left in a cell, m/s.
     pub residual_flux: f64,
     /// Flow into each bubble that should be none, in units of dx², m/s.
@@ -182,7 +193,7 @@ fn couple_with(
     let before = fluid.carried();
     let arriving = solids.iter().any(|kind| kind.can_lean()).then(|| fluid.velocity.clone());
     let (mut iterations, mut rounds) = (0, 0);
-    let projected = loop {
+    let (projected, led) = loop {
         let units: Vec<Vec<Unit>> = solids
             .iter_mut()
             .map(|kind| kind.freedoms().into_iter().map(|freedoms| Unit::new(freedoms, rows, mass)).collect())
@@ -207,16 +218,17 @@ fn couple_with(
         for (kind, units) in solids.iter_mut().zip(&units) {
             kind.push(units.iter().map(|unit| unit.pushed(fluid.pressure, mass)).collect());
         }
-        let Some(arriving) = &arriving else { break projected };
+        let led = || all().filter_map(Unit::led).collect::<Vec<_>>();
+        let Some(arriving) = &arriving else { break (projected, led()) };
         if !lean_anew(solids, rounds, SLACK * fluid.grid.dx / fluid.dt) {
-            break projected;
+            break (projected, led());
         }
         // What leans on something else moves and answers otherwise: once more from the start.
         solids.iter_mut().for_each(|kind| kind.take_back());
         fluid.velocity.clone_from(arriving);
     };
     solids.iter_mut().for_each(|kind| kind.finish());
-    Ok(fluid.outcome(rows, solids, (projected, rounds), before))
+    Ok(Outcome { led, ..fluid.outcome(rows, solids, (projected, rounds), before) })
 }
 
 /// Let solids find anew what they lean on; whether any does so otherwise than before.
@@ -333,7 +345,7 @@ impl FluidSide<'_> {
         };
         let momentum_error = exchange.error(rows);
         let settled = rounds <= 4 * LEANING;
-        Outcome { projected, rounds, settled, pushes, residual_flux, bubble_flux, momentum_error }
+        Outcome { projected, rounds, settled, pushes, led: Vec::new(), residual_flux, bubble_flux, momentum_error }
     }
 
     /// What sources and solids push into cells, as these move now.
@@ -392,6 +404,8 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
 
 /// What moves as one, with the rows of its surfaces.
 struct Unit {
+    /// The first of its surfaces.
+    surface: SurfaceId,
     /// B.
     push: Push,
     /// J of the faces that it takes along.
@@ -448,6 +462,7 @@ impl Unit {
         start.iter_mut().zip(&velocity).for_each(|(start, v)| *start += v);
         let is_rigid = |attached: &&Attached| matches!(attached.follow, Follow::Rigid { .. });
         Self {
+            surface: surfaces[0].surface,
             push,
             faces,
             lift,
@@ -465,6 +480,19 @@ impl Unit {
         let mut pushed = Vec::with_capacity(self.push.cells.len());
         self.push.scatter(&self.start, |cell, volume| pushed.push((cell, volume)));
         pushed
+    }
+
+    /// What of that no pressure changes: B v* of what is prescribed.
+    fn led(&self) -> Option<Led> {
+        let Response::Sparse(step) = &self.response else { return None };
+        let prescribed = step.movable.iter().map(|movable| (DVec3::ONE - *movable).to_array());
+        let velocity: Vec<f64> = prescribed.flatten().zip(&self.start).map(|(part, v)| part * v).collect();
+        if velocity.iter().all(|v| *v == 0.0) {
+            return None;
+        }
+        let mut pushed = Vec::new();
+        self.push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
+        Some(Led { surface: self.surface, pushed })
     }
 
     /// What a pressure does to it.

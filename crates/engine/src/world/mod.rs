@@ -88,7 +88,7 @@ impl World {
         let grid = params.grid;
         let first_dt = params.time.max_dt.min(1.0 / params.time.fps);
         let with_particles = matches!(params.fluid, FluidParams::Water(_));
-        let (mut solids, mut solid_state) = Solids::new(&params, families)?;
+        let (mut solids, mut solid_state) = Solids::new(&params, families, first_dt)?;
         let skin = |surface| solids.skin(&solid_state.rigid, surface);
         let immersed = Immersed::new(&solids.outlines(&params), skin, &grid, first_dt, with_particles);
         let boundary = immersed.boundary(&grid, params.walls);
@@ -308,14 +308,15 @@ impl World {
         let outcome = solids
             .couple(&mut next.solids, dt, |sides| couple(side, sides, &couple_params))
             .map_err(|source| StepError::Pressure { step: number, source })?;
+        immersed.place(|surface| solids.skin(&next.solids.rigid, surface));
         if !allow_incompatible {
             let liquid = next.fluid.water().zip(params.fluid.particle_volume(grid));
-            let pushing = Pushing { grid, boundary: &fluid.boundary, immersed, sources: &by_source, liquid, dt };
+            let (boundary, led) = (&fluid.boundary, &outcome.led);
+            let pushing = Pushing { grid, boundary, immersed, led, sources: &by_source, liquid, dt };
             if let Some(found) = pushing.find(&fluid.projection) {
                 return Err(StepError::Incompatible { step: number, found });
             }
         }
-        immersed.place(|surface| self.solids.skin(&next.solids.rigid, surface));
         fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
         fluid.boundary.impose(&mut next.fluid.velocity);
         let ms = self.clock.lap("pressure");

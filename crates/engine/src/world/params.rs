@@ -132,11 +132,11 @@ impl WorldParams {
         self.coupling.scheme == Scheme::Monolithic && !is_written
     }
 
-    /// The elastic bodies at the start.
-    pub(super) fn elastics(&self) -> Result<Vec<(String, ElasticBody)>, BodyError> {
+    /// The elastic bodies at the start, led ones with the velocity of a first step of `first_dt`, s.
+    pub(super) fn elastics(&self, first_dt: f64) -> Result<Vec<(String, ElasticBody)>, BodyError> {
         let flat = Axis::ALL.map(|axis| self.grid.is_flat(axis));
         let body = |elastic: &Elastic| {
-            let made = elastic.body(flat);
+            let made = elastic.body(flat).and_then(|body| elastic.led(body, first_dt));
             let body = made.map_err(|source| BodyError::Elastic { name: elastic.name.clone(), source })?;
             Ok((elastic.name.clone(), body))
         };

@@ -58,10 +58,14 @@ impl Sides<'_> {
 }
 
 impl Solids {
-    /// The solids of a scene and of further families, and how they begin.
-    pub fn new(params: &WorldParams, families: Vec<Box<dyn Family>>) -> Result<(Self, SolidState), BodyError> {
+    /// The solids of a scene and of further families, and how they begin a first step of `first_dt`, s.
+    pub fn new(
+        params: &WorldParams,
+        families: Vec<Box<dyn Family>>,
+        first_dt: f64,
+    ) -> Result<(Self, SolidState), BodyError> {
         let (rigids, rigid) = params.rigids()?;
-        let elastics = params.elastics()?;
+        let elastics = params.elastics(first_dt)?;
         let mut ids = (0..).map(SurfaceId).skip(params.obstacles.len());
         let rigid_surfaces = ids.by_ref().take(rigids.len()).collect();
         let elastic_surfaces = ids.by_ref().take(elastics.len()).collect();

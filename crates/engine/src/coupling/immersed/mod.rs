@@ -251,7 +251,7 @@ impl Immersed {
         &'a self,
         grid: &'a Grid,
         is_exact: bool,
-    ) -> impl Iterator<Item = (&'a str, impl Iterator<Item = (usize, f64, bool)> + 'a)> + 'a {
+    ) -> impl Iterator<Item = (&'a str, Vec<(usize, f64, bool)>)> + 'a {
         let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
         let of_body = move |body: &'a Body| {
             let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
@@ -263,7 +263,7 @@ impl Immersed {
                 };
                 (polygon.cell, flux, is_exact && others().any(is_inside))
             };
-            (&body.name[..], body.exposed().map(push))
+            (&body.name[..], body.exposed().map(push).collect())
         };
         self.bodies.iter().filter(moving).map(of_body)
     }
@@ -274,10 +274,15 @@ impl Immersed {
         others.flat_map(|(_, body)| body.exposed().map(|polygon| (polygon.cell, polygon.area)))
     }
 
-    /// What scripted bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,
+    /// What scripted and led bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,
     /// m/s, with their names: all that those push which touch one, and what those draw which leave through one.
-    pub(super) fn at_sides(&self, grid: &Grid, walls: [[Wall; 2]; 3]) -> Vec<(&str, f64)> {
-        let of_body = |body: &Body| {
+    pub(super) fn at_sides(
+        &self,
+        grid: &Grid,
+        walls: [[Wall; 2]; 3],
+        is_led: impl Fn(SurfaceId) -> bool,
+    ) -> Vec<(&str, f64)> {
+        let of_body = |surface: SurfaceId, body: &Body| {
             let vertices = || body.surface.vertices.iter().map(|v| (body.pose.apply(*v) - grid.origin) / grid.dx);
             let min = vertices().fold(DVec3::INFINITY, DVec3::min);
             let max = vertices().fold(DVec3::NEG_INFINITY, DVec3::max);
@@ -285,15 +290,23 @@ impl Immersed {
                 let a = axis.index();
                 let beyond = [-min[a], max[a] - grid.dims[a] as f64];
                 let at_side = |side: usize| walls[a][side] == Wall::Closed && beyond[side] >= -AT_SIDE;
-                let flux: f64 = body.exposed().map(|p| body.velocity.at(p.centroid)[a] * p.area[a]).sum();
+                let flux: f64 = body.exposed().map(|p| self.velocity_at(surface, p.centroid)[a] * p.area[a]).sum();
                 let touches = (0..2).any(|side| at_side(side) && beyond[side] <= AT_SIDE);
                 let leaves = (0..2).any(|side| at_side(side) && (body.velocity.linear[a] > 0.0) == (side == 1));
                 if touches || leaves && flux < 0.0 { flux.abs() / (grid.dx * grid.dx) } else { 0.0 }
             };
             Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(along).sum::<f64>()
         };
-        let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
-        self.bodies.iter().filter(moving).map(|body| (&body.name[..], of_body(body))).collect()
+        let moving = |(surface, body): &(SurfaceId, &Body)| match &body.drive {
+            Drive::Scripted(motion) => !motion.is_static(),
+            Drive::Answers => is_led(*surface),
+        };
+        self.numbered().filter(moving).map(|(surface, body)| (&body.name[..], of_body(surface, body))).collect()
+    }
+
+    /// What a surface is called.
+    pub(super) fn name(&self, surface: SurfaceId) -> &str {
+        &self.body(surface).name
     }
 
     /// One of the bodies.

@@ -70,6 +70,16 @@ impl Elastic {
         Ok(body)
     }
 
+    /// The body at the start, with the velocity that leads its held vertices on their ways for `first_dt`, s.
+    pub fn led(&self, mut body: ElasticBody, first_dt: f64) -> Result<ElasticBody, ElasticError> {
+        let mut state = body.state();
+        for Pin { vertex, velocity } in self.pins(&state.positions, first_dt, first_dt) {
+            state.velocities[vertex] = velocity * body.movable()[vertex];
+        }
+        body.restore(&state)?;
+        Ok(body)
+    }
+
     /// What leads held vertices from their `positions` to where they have to be at `time`, `dt` later, s.
     pub fn pins(&self, positions: &[DVec3], time: f64, dt: f64) -> Vec<Pin> {
         let begun = if self.holds.is_empty() { Vec::new() } else { self.start() };
