@@ -72,7 +72,7 @@ pub fn freedoms(body: &ElasticBody, surface: SurfaceId, dt: f64) -> Freedoms {
     let damping = 1.0 + dt * body.material().mass_damping;
     let step = ElasticStep {
         dt,
-        system: body.shared_system(),
+        system: body.system().clone(),
         factor: body.factor().clone(),
         masses: body.masses().to_vec(),
         damped: body.masses().iter().map(|m| damping * m).collect(),

@@ -243,7 +243,7 @@ fn lift_at_faces(scene: &Scene, attached: &Attached, wet: f64, lift: &mut [f64])
 }
 
 /// Arms of the surface below this many cells are errors of its polygons: that of a polygon whose middle or normal is off by as much
-/// as a facet across a cell can be. Balls of 2 to 16 cells have 0.02 to 0.1.
+/// as a facet across a cell can be. Balls have up to 0.15, whatever their size (docs/methods/rigid.md).
 const LEAST_ARM: f64 = 0.25;
 
 /// Projects onto the axes about which turning moves the fluid. `pushes` are the areas of polygons and their moments.

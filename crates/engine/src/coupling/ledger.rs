@@ -80,7 +80,7 @@ impl FaceRun<'_> {
 struct RunsOfFaces {
     inner: Range<usize>,
     cells: [Range<usize>; 2],
-    ends: Vec<Range<usize>>,
+    ends: [Range<usize>; 2],
 }
 
 impl RunsOfFaces {
@@ -91,12 +91,12 @@ impl RunsOfFaces {
         let all = first..first + dims[0];
         let at = [0, j, k][a];
         let (inner, ends, above) = if axis == Axis::X {
-            let ends = vec![first..first + 1, all.end - 1..all.end];
+            let ends = [first..first + 1, all.end - 1..all.end];
             (first + 1..all.end - 1, ends, cell + 1..cell + grid.dims[0])
         } else if at == 0 || at == grid.dims[a] {
-            return Self { inner: first..first, cells: [0..0, 0..0], ends: vec![all] };
+            return Self { inner: first..first, cells: [0..0, 0..0], ends: [all, 0..0] };
         } else {
-            (all, Vec::new(), cell..cell + grid.dims[0])
+            (all, [0..0, 0..0], cell..cell + grid.dims[0])
         };
         Self { inner, cells: [above.start - stride..above.end - stride, above], ends }
     }

@@ -9,10 +9,11 @@ use crate::solid::elastic::ElasticBody;
 use crate::solid::{Interface, Skin};
 use glam::DVec3;
 
-/// Distances from elastic bodies are exact up to this many cells.
+/// Distances from elastic bodies are exact up to this many cells. A choice: they are found anew in every step, and a particle goes two cells in one as a rule.
 const BAND_OF_ELASTIC: f64 = 3.0;
 
-/// The box around an elastic body may become this many times as large as the domain and the box at rest together.
+/// The box around an elastic body may become this many times as large as the domain and the box at rest together. A choice: a body that is still one piece is far from it,
+/// and one that is torn apart would ask for more memory than there is.
 const SPREAD: f64 = 4.0;
 
 /// What there is to know of a surface that changes its shape, besides where it is.

@@ -4,23 +4,23 @@ use super::{Body, Distance};
 use crate::fluid::water::Way;
 use glam::DVec3;
 
-/// How near, in cells, particles come to a surface.
+/// How near, in cells, particles come to a surface. A choice: well above the errors of sampled distances, well below the spacing of particles (half a cell).
 const GAP: f64 = 0.02;
 
-/// Nearer than this, in cells, particles ask the mesh itself.
+/// Nearer than this, in cells, particles ask the mesh itself: samples half a cell apart are off by a quarter of a cell at most where a surface has an edge.
 const SKIN_TRUST: f64 = 0.3;
 
 /// The same as [`SKIN_TRUST`] for elastic bodies, whose samples are a cell apart.
 const SKIN_TRUST_OF_ELASTIC: f64 = 1.0;
 
-/// Half the distance, in cells, over which the direction of a surface is measured.
+/// Half the distance, in cells, over which the direction of a surface is measured. A choice: small beside what a surface of cells can bend in, large beside round-off.
 const SLOPE: f64 = 0.05;
 
 /// Shortest stride, in cells, when the way of a particle is searched for a surface: solids thinner than this may be
-/// stepped over.
+/// stepped over. A choice: thinner ones leak by other ways than this (`SKIN_SAMPLE`).
 const STRIDE: f64 = 0.25;
 
-/// How often a particle is turned away from one body in a step.
+/// How often a particle is turned away from one body in a step. A choice: a corner of three faces turns it away three times.
 const MAX_TURNS: usize = 4;
 
 impl Body {

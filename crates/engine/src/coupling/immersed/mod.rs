@@ -15,19 +15,19 @@ use crate::solid::{Form, Motion, Outline, Place, Point, Skin};
 use deforming::Deforming;
 use glam::DVec3;
 
-/// Distances are exact up to this many cells from a surface, and cut off there.
+/// Distances are exact up to this many cells from a surface, and cut off there. A choice: particles on their way and fields continued by four layers ask nearer.
 const BAND: f64 = 8.0;
 
-/// Longest edge of the triangles that stand for curved shapes, in cells. Their volume is exact by construction.
+/// Longest edge of the triangles that stand for curved shapes, in cells: a cell sees no finer. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
 
-/// Solids this near to a side of the domain, in cells, touch it.
+/// Solids this near to a side of the domain, in cells, touch it: twice the distance within which triangles are laid on planes of the grid.
 const AT_SIDE: f64 = 2e-3;
 
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
 
-/// How far, in cells, these samples are exact.
+/// How far, in cells, these samples are exact: a step is two cells long as a rule.
 const SKIN_BAND: f64 = 2.0;
 
 /// The solids of a scene at the current time; a [`SurfaceId`] is the place of one among them.

@@ -410,13 +410,8 @@ impl ElasticBody {
     }
 
     /// A = M + Δt D + Δt² K of the last prediction, kg. Rows and columns of prescribed velocities hold the mass alone.
-    pub fn system(&self) -> &SparseSymmetric {
+    pub fn system(&self) -> &Arc<SparseSymmetric> {
         &self.system
-    }
-
-    /// The same, for those who keep it.
-    pub fn shared_system(&self) -> Arc<SparseSymmetric> {
-        self.system.clone()
     }
 
     /// The factor of A.
