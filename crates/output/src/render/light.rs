@@ -58,15 +58,15 @@ impl LightField {
         let sky_depths = depths.split_off(lights);
         let sky = coarse.fill(|at| {
             let n = coarse.index(at);
-            sky_depths.iter().map(|d| (-0.8 * d[n]).exp()).sum::<f32>() / sky_depths.len() as f32
+            sky_depths.iter().map(|d| passed(0.8 * d[n])).sum::<f32>() / sky_depths.len() as f32
         });
         // Beyond the border the sky is open: repeat the outermost value there rather than darkness.
         let sky = extend_border(&coarse, sky);
         let inside = lattice.fill(|at| {
             let n = lattice.index(at);
             let key = depths[0][n];
-            let softened = SOFTENED.iter().map(|&(depth, strength)| strength * (-depth * key).exp()).sum();
-            Vec4::new((-key).exp(), softened, (-depths[1][n]).exp(), coarse.sample(&sky, lattice.centre(at)))
+            let softened = SOFTENED.iter().map(|&(depth, strength)| strength * passed(depth * key)).sum();
+            Vec4::new(passed(key), softened, passed(depths[1][n]), coarse.sample(&sky, lattice.centre(at)))
         });
         let inside = extend_border(&lattice, inside);
         let key_depth = extend_border(&lattice, depths.swap_remove(if lights == 3 { 2 } else { 0 }));
@@ -89,6 +89,11 @@ impl LightField {
         let seen = self.lattice.sample(&self.inside, inside).w;
         seen + (1.0 - seen) * (away * away).min(1.0)
     }
+}
+
+/// What is left of light after an optical depth; most cells have none before them.
+fn passed(depth: f32) -> f32 {
+    if depth == 0.0 { 1.0 } else { (-depth).exp() }
 }
 
 /// Directions over the upper half of the sky, the zenith and four between the compass points.
@@ -132,10 +137,20 @@ fn sweep(lattice: &Lattice, extinction: &[f32], blocked: &[f32], direction: Vec3
 
     let mut depth = vec![0.0; lattice.len()];
     let count = lattice.dims[main];
+    // Which rows of the layer before have met anything, border included. Where none did and there is nothing, depth stays 0.
+    let mut met = vec![false; lattice.dims[other] + 2];
+    let mut meets = met.clone();
     for layer in 0..count {
         let layer = if forward { count - 1 - layer } else { layer };
         for b in 0..lattice.dims[other] {
             let start = (layer + 1) * strides[main] + (b + 1) * strides[other] + strides[row];
+            let before = (b as isize + 1 + low[1] as isize) as usize;
+            let is_here = |at: usize| extinction[at] != 0.0 || blocked[at] != 0.0;
+            let is_met = met[before] || met[before + 1];
+            meets[b + 1] = is_met || (0..lattice.dims[row]).any(|a| is_here(start + a * strides[row]));
+            if !meets[b + 1] {
+                continue;
+            }
             for a in 0..lattice.dims[row] {
                 let at = start + a * strides[row];
                 let mut sum = 0.5 * length * extinction[at];
@@ -146,6 +161,7 @@ fn sweep(lattice: &Lattice, extinction: &[f32], blocked: &[f32], direction: Vec3
                 depth[at] = sum;
             }
         }
+        std::mem::swap(&mut met, &mut meets);
     }
     depth
 }

@@ -230,10 +230,10 @@ fn refine(field: &CellField<f32>, factor: usize, lattice: &Lattice) -> Vec<f32> 
 }
 
 /// Weights of the five cells around a point at `offset` cells (within ±1/2) from the middle one's centre. Of the family
-/// \[MN88\] with 2 C + B = 1, a smooth member: noise from cell to cell, which simulations have, is halved.
+/// \[MN88\] with 2 C + B = 1, the one that its authors found neither blurred nor ringing; what falls below 0 is left out.
 fn cubic_taps(offset: f32) -> [f32; 5] {
-    const B: f32 = 0.75;
-    const C: f32 = 0.125;
+    const B: f32 = 1.0 / 3.0;
+    const C: f32 = 1.0 / 3.0;
     let kernel = |x: f32| {
         let x = x.abs();
         if x < 1.0 {

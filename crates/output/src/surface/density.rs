@@ -4,7 +4,7 @@
 //! kernel close to a Gaussian, at a cost that does not depend on its width. The sides of the box mirror everything, so density does
 //! not fall off towards them. Solids have no mirror; there the density is divided by what the same blur makes of the open
 //! volume, so that liquid reaches into a solid as far as it does on the other side of a mirror, and meets what wets the other
-//! face of a thin wall in the wall's middle.
+//! face of a thin wall in the wall's middle. Spray is so continued up to the solid's face only: a drop that sits on it is a bead, not a stain within.
 
 use bathtub_engine::grid::{Axis, CellField, Grid};
 use glam::DVec3;
@@ -21,9 +21,8 @@ const MARGIN: usize = 3;
 const BULK_PASSES: usize = 2;
 /// Density of spray at its particles, when 1 is full and the surface is at 0.5: makes a lone particle a blob of its volume.
 const SPRAY_DENSITY: f32 = 0.6;
-/// What a particle finds of itself in the narrow kernel at least, in shares of its volume: half-way between points, ⅜ along each axis. It finds less
-/// only where a solid leaves nothing open, and must not be raised without bound there.
-const LEAST_OWN: f32 = 0.375 * 0.375 * 0.375;
+/// Open part of the space around the face of a plane solid: beyond, spray is not continued.
+const AT_FACE: f32 = 0.5;
 /// Particles where the bulk density is below the first are spray, those above the second are not. At the surface of a
 /// large body it is 0.5, in a sheet one cell thick 0.31.
 const SPRAY: [f32; 2] = [0.33, 0.44];
@@ -80,7 +79,7 @@ impl Density {
 
         let particles = Particles::sorted(&lattice, positions, origin, spacing);
         let sums = lattice.blurred(particles.spread(&lattice, share), NARROW_PASSES);
-        let narrow = relative_to(sums.clone(), &narrow_open);
+        let narrow = up_to_faces(sums.clone(), &narrow_open);
         let wide = relative_to(lattice.blurred(sums, WIDE_PASSES - NARROW_PASSES), &wide_open);
 
         let coarse = lattice.every(FINER);
@@ -91,14 +90,14 @@ impl Density {
             spacing: grid.dx,
         };
 
-        // Away from large bodies each particle alone is raised to the density that shows it, in the narrow kernel.
+        // Away from large bodies each particle alone is raised to the density that shows it, in the narrow kernel. It finds itself there
+        // at least, wherever it is: ⅜ of its share along each axis, half-way between points.
         let spray = particles.reweighted(&lattice, |at| {
             let alone = 1.0 - smoothstep(SPRAY, coarse.sample(&bulk.values, at.map(|c| c / FINER as f32)));
-            let here = lattice.sample(&narrow, at).max(LEAST_OWN * share);
-            if alone == 0.0 { 0.0 } else { alone * (SPRAY_DENSITY / here).max(1.0) }
+            if alone == 0.0 { 0.0 } else { alone * (SPRAY_DENSITY / lattice.sample(&narrow, at)).max(1.0) }
         });
         drop(narrow);
-        let spray = relative_to(lattice.blurred(spray.spread(&lattice, share), NARROW_PASSES), &narrow_open);
+        let spray = up_to_faces(lattice.blurred(spray.spread(&lattice, share), NARROW_PASSES), &narrow_open);
         // A blur moves a curved surface inwards; taking off what a second blur would move once more undoes that.
         let twice = lattice.blurred(wide.clone(), WIDE_PASSES);
         let (dims, values) = lattice.padded(&wide, &twice, &spray);
@@ -121,6 +120,13 @@ fn relative_to(mut values: Vec<f32>, open: &Option<Vec<f32>>) -> Vec<f32> {
     if let Some(open) = open {
         let pairs = values.par_iter_mut().zip(open);
         pairs.for_each(|(v, &o)| *v = if o > DEEP_IN_SOLID { *v / o } else { 0.0 });
+    }
+    values
+}
+
+fn up_to_faces(mut values: Vec<f32>, open: &Option<Vec<f32>>) -> Vec<f32> {
+    if let Some(open) = open {
+        values.par_iter_mut().zip(open).for_each(|(v, &o)| *v /= o.max(AT_FACE));
     }
     values
 }
@@ -369,6 +375,7 @@ fn layer_starts(lattice: &Lattice, at: &[[f32; 4]]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::marching::LEVEL;
     use super::*;
 
     #[test]
@@ -399,5 +406,27 @@ mod tests {
             assert!((v - expected).abs() < 1e-4, "{at:?}: {v}");
         }
         assert!(Density::new(&[], 1.0, &grid, None).is_none());
+    }
+
+    /// A particle in a solid, farther from anything open than the narrow kernel reaches, would find nothing of itself if what is deep in solids were
+    /// left out. The kernel takes what it is raised by to points that are open a little: infinity, and beside it what is no number.
+    #[test]
+    fn spray_inside_a_solid_stays_finite() {
+        let grid = Grid::new([12; 3], 0.1, DVec3::ZERO);
+        let mut open = CellField::new(&grid, 1.0);
+        for n in 0..grid.cells() {
+            if grid.cell_at(n)[0] < 6 {
+                open.data[n] = 0.0;
+            }
+        }
+        for depth in [1.0, 1.1, 1.25, 1.5, 1.6, 3.0] {
+            let at = DVec3::new(0.6 - depth * grid.dx, 0.53, 0.6);
+            let density = Density::new(&[at], 1e-3 / 8.0, &grid, Some(&open)).unwrap();
+            // Raised to 0.6 where it is, it gives no lattice point more than a particle on that point would have: (½/⅜)³ as much.
+            let most = SPRAY_DENSITY * (4.0f32 / 3.0).powi(3);
+            let highest = density.values.iter().copied().fold(0.0, f32::max);
+            assert!(density.values.iter().all(|v| v.is_finite()), "{depth} cells deep");
+            assert!((LEVEL..=most).contains(&highest), "{depth} cells deep: {highest} of {most}");
+        }
     }
 }

@@ -17,7 +17,9 @@ use glam::DVec3;
 use rayon::prelude::*;
 
 /// Density at the surface.
-const LEVEL: f32 = 0.5;
+pub const LEVEL: f32 = 0.5;
+/// Crossings keep this part of an edge away from its ends, so that those around a point that lies on the surface do not fall on one place.
+const FROM_ENDS: f32 = 0.02;
 /// Vertices that a point can own: on the edges to the next points along x, y and z, and at its own place.
 const SLOTS: usize = 4;
 const OWN_PLACE: usize = 3;
@@ -155,7 +157,7 @@ fn layer_vertices(density: &Density, k: usize) -> Vec<DVec3> {
             let mut end = at;
             end[slot] += 1;
             let (a, b) = (value(at), value(end));
-            vertex[slot] += density.spacing * f64::from((LEVEL - a) / (b - a));
+            vertex[slot] += density.spacing * f64::from(((LEVEL - a) / (b - a)).clamp(FROM_ENDS, 1.0 - FROM_ENDS));
         }
         vertices.push(vertex);
     });

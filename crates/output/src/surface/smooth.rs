@@ -5,7 +5,7 @@
 //! G p + w(|r|) r n, with w from 0 to 1 over some hundredths of a cell (Vollmer, Mencl and Müller 1999 give back in the same
 //! spirit, but everywhere). So still water is as flat as G makes it, and waves and drops are as crisp as H leaves them. A vertex moves no
 //! farther than a part of a cell, and only where the liquid is a large body: spray and thin sheets keep the shape
-//! that their particles give them.
+//! that their particles give them, and so do closed pieces too small for G, drops and pores, of which it would leave a point.
 //!
 //! Vertices on the sides of the box stay on them. The edge between a side and the free surface belongs to the
 //! free surface: it takes no part of what goes on in the side's plane.
@@ -26,6 +26,10 @@ const STEP: f64 = 0.5;
 const FARTHEST: f64 = 0.4;
 /// Bulk density (see `Density::bulk`) below which nothing moves, and above which everything may.
 const LARGE_BODY: [f32; 2] = [0.12, 0.34];
+/// Vertices of a closed piece of surface below which nothing of it moves, and above which everything may: balls of 0.7 and 1.5 cells' radius.
+const PIECE: [f32; 2] = [40.0, 160.0];
+/// Twice the area of a triangle of which smoothing has left nothing, squares of a cell's edge.
+const CLOSED: f64 = 1e-5;
 /// Passes over the normals.
 const NORMAL_PASSES: usize = 4;
 /// Vertices nearer to a side of the box than this belong to it, cells.
@@ -38,7 +42,11 @@ pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
     let sides = Sides::new(grid);
     let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
     let neighbours = Neighbours::new(mesh, &marks);
-    let freedom: Vec<f64> = mesh.vertices.par_iter().map(|&v| f64::from(smoothstep(LARGE_BODY, bulk.at(v)))).collect();
+    let pieces = piece_of(mesh);
+    let mut size = vec![0.0; pieces.len()];
+    pieces.iter().for_each(|&p| size[p as usize] += 1.0);
+    let free = |(&v, &p): (&DVec3, &u32)| smoothstep(LARGE_BODY, bulk.at(v)) * smoothstep(PIECE, size[p as usize]);
+    let freedom: Vec<f64> = mesh.vertices.par_iter().zip(&pieces).map(|of| f64::from(free(of))).collect();
 
     let relax = |mut values: Vec<DVec3>, passes: usize| {
         let mut next = values.clone();
@@ -68,6 +76,33 @@ pub fn smooth(mesh: &mut TriMesh, grid: &Grid, bulk: &Bulk) {
         let moved = sides.along(marks[v], *vertex + back * r * normals[v] - rough[v]);
         *vertex = (rough[v] + moved.clamp_length_max(limit)).clamp(low, high);
     });
+    // Necks and pits narrower than what G smooths over close on themselves: there everything stays where it was.
+    let is_closed = |t: &&[u32; 3]| {
+        let [a, b, c] = t.map(|v| mesh.vertices[v as usize]);
+        (b - a).cross(c - a).length() < CLOSED * grid.dx * grid.dx
+    };
+    let closed: Vec<[u32; 3]> = mesh.triangles.par_iter().with_min_len(CHUNK).filter(is_closed).copied().collect();
+    closed.iter().flatten().for_each(|&v| mesh.vertices[v as usize] = rough[v as usize]);
+}
+
+/// For each vertex, the first vertex of the closed piece of surface that it belongs to.
+pub fn piece_of(mesh: &TriMesh) -> Vec<u32> {
+    // Each vertex points to an earlier one of its piece, or to itself.
+    let mut earlier: Vec<u32> = (0..mesh.vertices.len() as u32).collect();
+    fn first(earlier: &mut [u32], mut v: u32) -> u32 {
+        while earlier[v as usize] != v {
+            earlier[v as usize] = earlier[earlier[v as usize] as usize];
+            v = earlier[v as usize];
+        }
+        v
+    }
+    for &[a, b, c] in &mesh.triangles {
+        for (p, q) in [(a, b), (b, c)] {
+            let (p, q) = (first(&mut earlier, p), first(&mut earlier, q));
+            earlier[p.max(q) as usize] = p.min(q);
+        }
+    }
+    (0..earlier.len() as u32).map(|v| first(&mut earlier, v)).collect()
 }
 
 /// A unit normal for each vertex of a liquid's surface, from the triangles of the free surface around it (weighted by area)
@@ -116,19 +151,19 @@ fn in_side(&[a, b, c]: &[u32; 3], marks: &[u8]) -> bool {
 }
 
 /// The six sides of the box.
-struct Sides {
+pub struct Sides {
     low: DVec3,
     high: DVec3,
     tolerance: f64,
 }
 
 impl Sides {
-    fn new(grid: &Grid) -> Self {
+    pub fn new(grid: &Grid) -> Self {
         Self { low: grid.origin, high: grid.upper(), tolerance: ON_SIDE * grid.dx }
     }
 
     /// A bit for each side that a point lies on.
-    fn of(&self, point: DVec3) -> u8 {
+    pub fn of(&self, point: DVec3) -> u8 {
         let near = |a: DVec3, b: DVec3| (a - b).abs().cmple(DVec3::splat(self.tolerance)).bitmask() as u8;
         near(point, self.low) | near(point, self.high) << 3
     }
