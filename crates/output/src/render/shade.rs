@@ -4,7 +4,8 @@ use super::bvh::{Hit, Solids};
 use super::camera::Ray;
 use super::colour::{even_point, linear};
 use super::light::LightField;
-use super::settings::{Light, RenderSettings, SolidLook};
+use super::material::{Finish, finishes};
+use super::settings::{Light, RenderSettings};
 use crate::frame::Surface;
 use glam::Vec3A;
 
@@ -84,7 +85,8 @@ pub struct Surfaces {
     pub key: Lamp,
     pub rim: Lamp,
     pub sky: Vec3A,
-    palette: Vec<Vec3A>,
+    /// Of the surfaces, in their order.
+    finishes: Vec<Finish>,
     /// Height of the ground, m.
     pub ground: Option<f32>,
     /// Distance that keeps a ray from meeting the surface that it leaves, m.
@@ -99,22 +101,21 @@ pub struct Surfaces {
 
 impl Surfaces {
     pub fn new(surfaces: &[Surface], settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
-        let is_glass = |body: usize| settings.looks.get(body) == Some(&SolidLook::Glass);
+        let finishes = finishes(surfaces, settings);
+        let is_glass = |body: usize| finishes[body].is_glass;
         let solids = Solids::chosen(surfaces, |body| !is_glass(body));
         let glass = Solids::chosen(surfaces, is_glass);
         let reach = (high - low).max_element();
         let boxes = [solids.bounds(), glass.bounds()].into_iter().flatten();
         let around = boxes.reduce(|[a, b], [c, d]| [a.min(c), b.max(d)]).unwrap_or_default();
         let ball = (0.5 * (around[0] + around[1]), 0.5 * (around[1] - around[0]).length());
-        let fallback = vec![Vec3A::splat(0.5)];
-        let palette: Vec<Vec3A> = settings.solids.iter().map(|&c| linear(c)).collect();
         Self {
             solids,
             glass,
             key: Lamp::new(&settings.key),
             rim: Lamp::new(&settings.rim),
             sky: linear(settings.sky) * settings.sky_strength,
-            palette: if palette.is_empty() { fallback } else { palette },
+            finishes,
             ground: settings.backdrop.ground.then_some(low.y),
             skin: 2e-4 * reach,
             reach,
@@ -133,7 +134,7 @@ impl Surfaces {
         if away > -0.02 {
             n = (n - (away + 0.02) * ray.direction).normalize();
         }
-        let albedo = self.palette[hit.body % self.palette.len()];
+        let albedo = self.finishes[hit.body].colour;
         let start = point + self.skin * face;
 
         let Arriving { key, sky: open } = arriving(start);
@@ -157,7 +158,7 @@ impl Surfaces {
 
     /// What is left of light after a distance in the glass of a body.
     pub fn through_glass(&self, body: usize, distance: f32) -> Vec3A {
-        let colour = self.palette[body % self.palette.len()].max(Vec3A::splat(1e-4));
+        let colour = self.finishes[body].colour.max(Vec3A::splat(1e-4));
         Vec3A::from(colour.to_array().map(|c| c.powf(distance / (GLASS_DEPTH * self.reach))))
     }
 

@@ -68,6 +68,14 @@ pub struct ObstacleEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
+    /// What it looks like in pictures.
+    #[serde(flatten)]
+    pub appearance: Appearance,
+}
+
+/// What a solid looks like in pictures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Appearance {
     /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
     /// `render.solids`; a trace of green for glass.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
@@ -75,6 +83,11 @@ pub struct ObstacleEntry {
     /// What it is made of in pictures. Default: matte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<SolidLook>,
+}
+
+impl Appearance {
+    /// Its keys in a scene file.
+    pub const KEYS: [&str; 2] = ["colour", "look"];
 }
 
 /// Three numbers above zero.
