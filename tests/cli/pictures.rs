@@ -143,3 +143,53 @@ fn cameras_that_cannot_be() {
         ""
     );
 }
+
+/// A PNG of two pixels, red and blue.
+const IMAGE: &[u8] = include_bytes!("two-pixels.png");
+
+/// What is painted on a body turns with it; from the files of a run the same pictures are drawn as during it.
+#[test]
+fn textures_and_metal() {
+    let place = Place::new();
+    place.write("two.png", IMAGE);
+    let scene = |texture: &str| {
+        let painted = format!("density = 3\ntexture = {texture}\nroughness = 0.2\nmetal = 0.3");
+        SCENE.replace("[grid]", "[water]\n[[liquid]]\nlevel = 0.2\n[grid]").replace("density = 3", &painted)
+    };
+    let mut drawn = Vec::new();
+    for (n, texture) in ["{ pattern = \"checker\" }", "{ pattern = \"stripes\", size = 0.1 }", "{ file = \"two.png\" }"]
+        .into_iter()
+        .enumerate()
+    {
+        let (scene_file, out, again) = (format!("{n}.toml"), format!("run{n}"), format!("again{n}"));
+        place.write(&scene_file, scene(texture));
+        place.bathtub(&["run", &scene_file, "-q", "--out", &out]).succeeds();
+        place.bathtub(&["render", &out, "-q", "--to", &again]).succeeds();
+        let bytes = |frame: u64, directory: &str| {
+            fs::read(place.path(directory).join(format!("frame_{frame:04}.png"))).unwrap()
+        };
+        for frame in 0..=4 {
+            assert!(bytes(frame, &format!("{out}/preview")) == bytes(frame, &again), "{texture}, frame {frame}");
+        }
+        drawn.push(bytes(4, &again));
+    }
+    assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2]);
+    let plain = ["render", "run0", "-q", "--frames", "4", "--to", "metal", "--set", "body.ball.metal=true"];
+    place.bathtub(&plain).succeeds();
+    assert_ne!(fs::read(place.path("metal/frame_0004.png")).unwrap(), drawn[0]);
+    assert!(fs::read_dir(place.path("run2/meshes")).unwrap().count() == 1, "a run keeps its images");
+
+    let refused = |texture: &str, fragments: &[&str]| {
+        place.check(scene(texture)).refuses(if fragments[0] == "io" { 5 } else { 3 }, &fragments[1..]);
+    };
+    refused("{}", &["", "body.0.texture: missing key `pattern`"]);
+    refused("{ pattern = \"chess\" }", &["", "unknown value \"chess\"", "checker"]);
+    refused("{ pattern = \"checker\", file = \"two.png\" }", &["", "`pattern` and `file` exclude each other"]);
+    refused("{ pattern = \"checker\", size = 0 }", &["", "body.0.texture.size: 0 is out of range"]);
+    refused("{ file = \"absent.png\" }", &["io", "body.0.texture.file: cannot find \"absent.png\""]);
+    refused("{ file = \"s.toml\" }", &["io", "\"s.toml\" is no PNG picture that can be read"]);
+    place
+        .check(SCENE.replace("density = 3", "density = 3\nmetal = 2"))
+        .refuses(3, &["body.0.metal: 2 is out of range"]);
+    place.check(SCENE.replace("density = 3", "density = 3\nroughness = -1")).refuses(3, &["body.0.roughness: -1"]);
+}

@@ -11,6 +11,7 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{SceneFile, SchemeName, SolverName, WallEntry};
 use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
+use crate::pictures::Images;
 use crate::tetrahedra::TetFiles;
 use crate::water::{Filling, Setting};
 use crate::{elastic, hash, overlaps, overrides, pictures, rigid, schema, smoke, water};
@@ -35,7 +36,7 @@ pub struct Scene {
     pub params: WorldParams,
     /// How to draw it, with a material for each solid.
     pub render: RenderSettings,
-    /// The mesh files, each once.
+    /// The files of meshes and images, each once.
     pub meshes: Vec<MeshAsset>,
     /// What is allowed but probably not meant; one line each.
     pub warnings: Vec<String>,
@@ -80,6 +81,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let tetrahedra = TetFiles::load(&document, &mut file, |set| assets::read_set(base, set, options.allow_outside))?;
+    let images = Images::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let grid = grid(&file);
     elastic::fill_sizes(&document, &mut file, &meshes, &grid)?;
     contents.triangles = bodies::triangles(&file, &meshes, grid.dx);
@@ -96,7 +98,17 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     contents.add_elastic(&soft);
     check_memory(&document, &file, contents, options)?;
     let joints = rigid::joints(&document, &file, &free, &grid)?;
-    let render = pictures::settings(&document, &file)?;
+    let rest = |name: &str| {
+        // As the engine divides shapes: into triangles of about a cell's size.
+        let shapes = obstacles.iter().map(|o| (&o.name, &o.shape)).chain(free.iter().map(|b| (&b.name, &b.shape)));
+        let rigid = shapes.into_iter().find(|(own, _)| *own == name).map(|(_, shape)| shape.surface(grid.dx));
+        rigid.or_else(|| {
+            let mut surface = soft.iter().find(|body| body.name == name)?.rest.surface();
+            surface.drop_unused_vertices();
+            Some(surface)
+        })
+    };
+    let render = pictures::settings(&document, &file, &images, rest)?;
     let picture_warnings = pictures::warnings(&file, &render, &grid);
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
@@ -114,7 +126,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let params =
         WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, coupling, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
-    let meshes = [meshes.assets, tetrahedra.assets].concat();
+    let meshes = [meshes.assets, tetrahedra.assets, images.assets].concat();
     let hash = hash::hash(&file, &meshes);
     let name = file.scene.name.clone().unwrap_or_default();
     Ok(Scene { name, file, params, render, meshes, warnings, picture_warnings, memory, filling, hash })

@@ -1,18 +1,81 @@
 //! What a scene says of its pictures: the camera's way, and what each solid is made of.
 
+use crate::assets::MeshAsset;
 use crate::bodies;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{Appearance, SceneFile};
+use crate::file::{Appearance, MetalEntry, PatternName, SceneFile, TextureEntry};
+use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
-use bathtub_output::render::{CLEAR_GLASS, CameraSettings, Material, RenderSettings, SolidLook, camera_at};
+use bathtub_output::picture::{Image, decode_png};
+use bathtub_output::render::{
+    CLEAR_GLASS, CameraSettings, Material, Paint, RenderSettings, SolidLook, Texture, camera_at,
+};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Places of a moving camera that are looked at.
 const MOST_PLACES: u64 = 1000;
 
-/// The picture's settings, with a material for each solid.
-pub fn settings(document: &Document, file: &SceneFile) -> Result<RenderSettings, SceneError> {
+/// The other colour of patterns.
+const PALE: [f32; 3] = [0.93, 0.92, 0.89];
+
+/// The images of a scene, read and decoded once each.
+#[derive(Default)]
+pub struct Images {
+    /// The files.
+    pub assets: Vec<MeshAsset>,
+    images: Vec<Arc<Image>>,
+}
+
+impl Images {
+    /// Read every image that `file` names, and rename it there to the path of its copy.
+    pub fn load(
+        document: &Document,
+        file: &mut SceneFile,
+        read: impl Fn(&str) -> Result<MeshAsset, String>,
+    ) -> Result<Self, SceneError> {
+        let mut images = Self::default();
+        for (key, appearance) in file.appearances_mut() {
+            let Some(texture) = &mut appearance.texture else { continue };
+            let key = |name: &str| format!("{key}.texture{name}");
+            let Some(written) = &mut texture.file else {
+                if texture.pattern.is_none() {
+                    let message = "missing key `pattern` (\"checker\" or \"stripes\") or `file` (a PNG file)";
+                    return Err(document.error_at(ErrorKind::Scene, &key(""), message));
+                }
+                continue;
+            };
+            if texture.pattern.is_some() || texture.colour.is_some() {
+                let name = if texture.pattern.is_some() { "pattern" } else { "colour" };
+                let message = format!("`{name}` and `file` exclude each other; remove one");
+                return Err(document.error_at(ErrorKind::Scene, &key(&format!(".{name}")), message));
+            }
+            let asset = read(written).map_err(|message| document.error_at(ErrorKind::Io, &key(".file"), message))?;
+            if images.assets.iter().all(|known| known.path != asset.path) {
+                let wrong = |error| format!("\"{written}\" is no PNG picture that can be read: {error}");
+                let image = decode_png(&asset.bytes)
+                    .map_err(|error| document.error_at(ErrorKind::Io, &key(".file"), wrong(error)))?;
+                images.images.push(Arc::new(image));
+                images.assets.push(asset.clone());
+            }
+            *written = asset.path;
+        }
+        Ok(images)
+    }
+
+    fn image(&self, path: &str) -> Option<&Arc<Image>> {
+        self.assets.iter().position(|asset| asset.path == path).map(|n| &self.images[n])
+    }
+}
+
+/// The picture's settings, with a material for each solid; `rest` tells what one of a name looks like at rest in its own frame.
+pub fn settings(
+    document: &Document,
+    file: &SceneFile,
+    images: &Images,
+    rest: impl Fn(&str) -> Option<TriMesh>,
+) -> Result<RenderSettings, SceneError> {
     let mut render = file.render.clone();
     for (key, direction) in [
         ("render.camera.up", render.camera.up),
@@ -24,7 +87,7 @@ pub fn settings(document: &Document, file: &SceneFile) -> Result<RenderSettings,
         }
     }
     check_camera(document, &render.camera)?;
-    render.materials = materials(file);
+    render.materials = materials(file, images, rest);
     Ok(render)
 }
 
@@ -83,14 +146,33 @@ pub fn warnings(file: &SceneFile, render: &RenderSettings, grid: &Grid) -> Vec<S
 }
 
 /// What each solid is made of, by name; those without a colour get the next of the palette, counted in the order of the file's sections.
-fn materials(file: &SceneFile) -> BTreeMap<String, Material> {
+fn materials(file: &SceneFile, images: &Images, rest: impl Fn(&str) -> Option<TriMesh>) -> BTreeMap<String, Material> {
     let named = file.solids().flat_map(|(name, at, appearance)| {
         bodies::copies(name, at).into_iter().map(move |(name, _)| (name, appearance))
     });
     let material = |((name, appearance), next): ((String, &Appearance), &[f32; 3])| {
         let look = appearance.look.unwrap_or_default();
         let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
-        (name, Material { colour: appearance.colour.unwrap_or(default), look })
+        let material = Material {
+            colour: appearance.colour.unwrap_or(default),
+            look,
+            roughness: appearance.roughness,
+            metal: appearance.metal.map_or(0.0, MetalEntry::part),
+            texture: appearance.texture.as_ref().and_then(|entry| texture(entry, images, rest(&name)?)),
+        };
+        (name, material)
     };
     named.zip(file.render.solids.iter().cycle()).map(material).collect()
+}
+
+/// The texture that `entry` means on a solid that looks like this at rest.
+fn texture(entry: &TextureEntry, images: &Images, rest: TriMesh) -> Option<Texture> {
+    let other = entry.colour.unwrap_or(PALE);
+    let (paint, part) = match (entry.pattern, &entry.file) {
+        (Some(PatternName::Checker), _) => (Paint::Checker(other), 0.25),
+        (Some(PatternName::Stripes), _) => (Paint::Stripes(other), 0.25),
+        (None, file) => (Paint::Image(Arc::clone(images.image(file.as_ref()?)?)), 1.0),
+    };
+    let size = entry.size.unwrap_or_else(|| part * rest.bounds().size().max_element());
+    Some(Texture { paint, size: size as f32, rest: Arc::new(rest) })
 }

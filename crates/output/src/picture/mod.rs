@@ -12,7 +12,7 @@ pub use self::gif::write_animation;
 use crate::atomic::{self, FileError};
 use crate::inventory::number;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
@@ -77,6 +77,22 @@ pub fn read_png(path: &Path) -> Result<Image, FileError> {
         Ok(image)
     };
     read().map_err(FileError::new("read", path))
+}
+
+/// A PNG file from anywhere as a picture: grey becomes coloured, what is transparent opaque.
+pub fn decode_png(bytes: &[u8]) -> Result<Image, String> {
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let (width, height) = reader.info().size();
+    let length = reader.output_buffer_size().filter(|_| width.max(height) <= MAX_SIDE);
+    let too_large = || format!("{width} × {height} pixels are too many (limit {MAX_SIDE} × {MAX_SIDE})");
+    let mut bytes = vec![0; length.ok_or_else(too_large)?];
+    let info = reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
+    let samples = info.color_type.samples();
+    let colours = |pixel: &[u8]| if samples < 3 { [pixel[0]; 3] } else { [pixel[0], pixel[1], pixel[2]] };
+    let pixels = bytes[..info.buffer_size()].chunks_exact(samples).flat_map(colours).collect();
+    Ok(Image { width, height, pixels })
 }
 
 /// What became of the MP4.
@@ -155,6 +171,8 @@ mod tests {
         let path = picture_path(dir.path(), 3);
         write_png(&path, &image).unwrap();
         assert_eq!(read_png(&path).unwrap(), image);
+        assert_eq!(decode_png(&std::fs::read(&path).unwrap()).unwrap(), image);
+        assert!(decode_png(b"nonsense").is_err());
         std::fs::write(&path, b"\x89PNG\r\n\x1a\nnonsense").unwrap();
         assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
     }

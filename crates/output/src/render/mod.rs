@@ -29,7 +29,7 @@ mod trace;
 mod volume;
 mod water;
 
-pub use material::Material;
+pub use material::{Material, Paint, Texture};
 pub use settings::{
     Backdrop, CLEAR_GLASS, CameraKey, CameraSettings, Light, Quality, RenderSettings, SmokeLook, SolidLook, Turntable,
     WaterLook,

@@ -4,7 +4,7 @@ use super::bvh::{Hit, Solids};
 use super::camera::Ray;
 use super::colour::{even_point, linear};
 use super::light::LightField;
-use super::material::{Finish, finishes};
+use super::material::{Finish, Gloss, finishes};
 use super::settings::{Light, RenderSettings};
 use crate::frame::Surface;
 use glam::Vec3A;
@@ -134,7 +134,8 @@ impl Surfaces {
         if away > -0.02 {
             n = (n - (away + 0.02) * ray.direction).normalize();
         }
-        let albedo = self.finishes[hit.body].colour;
+        let finish = &self.finishes[hit.body];
+        let albedo = finish.colour_at(hit);
         let start = point + self.skin * face;
 
         let Arriving { key, sky: open } = arriving(start);
@@ -143,17 +144,31 @@ impl Surfaces {
         let lambert = |lamp: &Lamp| lamp.light * n.dot(lamp.toward).max(0.0);
         let diffuse = albedo * (DIFFUSE * (key * lambert(&self.key) + 0.5 * open * lambert(&self.rim)) + sky);
 
-        // A satin finish: a broad highlight, and reflection of the sky towards the outline.
+        // Highlights, and reflection of the sky towards the outline.
+        let Gloss { power, strength, mirror: polish } = finish.gloss;
         let facing = -n.dot(ray.direction);
         let fresnel = 0.04 + 0.96 * (1.0 - facing).max(0.0).powi(5);
         let gloss = |lamp: &Lamp| {
             let half = (lamp.toward - ray.direction).normalize();
             let (nh, nl) = (n.dot(half).max(0.0), n.dot(lamp.toward).max(0.0));
-            lamp.light * (nl * (0.05 + 0.6 * fresnel) * 5.0 * nh.powi(48))
+            lamp.light * (nl * (0.05 + 0.6 * fresnel) * strength * nh.powi(power))
         };
         let mirror = ray.direction - 2.0 * n.dot(ray.direction) * n;
-        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * open * (0.7 * fresnel);
-        diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected
+        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * open * (polish * fresnel);
+        let plain = diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected;
+        if finish.metal == 0.0 {
+            return plain;
+        }
+        // Metal sends back nothing but what it mirrors, in its colour: lights, sky and floor, the more evenly the rougher it is. Other solids are dark.
+        let ray = Ray { origin: start, direction: mirror };
+        let hidden = if self.solids.occluded(&ray, self.reach) { 0.3 } else { 1.0 };
+        // What is around is less blue than the sky.
+        let around = 1.2 * self.sky.lerp(Vec3A::splat(self.sky.element_sum() / 3.0), 0.7);
+        let seen = (1.0 - polish) * open_mean(n.y) + polish * self.open_sky(mirror) * hidden;
+        let sky = 2.0 * open * around * seen;
+        let highlights = 4.0 * (key * gloss(&self.key) + 0.4 * open * gloss(&self.rim));
+        let tint = albedo.lerp(Vec3A::ONE, (1.0 - facing).max(0.0).powi(5));
+        plain.lerp(tint * (sky + highlights), finish.metal)
     }
 
     /// What is left of light after a distance in the glass of a body.

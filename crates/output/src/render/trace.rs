@@ -429,7 +429,7 @@ mod tests {
                 let r = (frame.grid.cell_centre(frame.grid.cell_at(n)) - DVec3::new(0.3, 0.42, 0.16)).length();
                 *d = if r < 0.14 { 1.0 } else { 0.0 };
             }
-            let materials = [("tet".into(), Material { colour, look })].into();
+            let materials = [("tet".into(), Material::new(colour, look))].into();
             middle(&render(&frame, &RenderSettings { materials, ..settings() }))
         };
         let (red, clear) = ([0.9, 0.1, 0.1], [0.97, 0.97, 0.97]);

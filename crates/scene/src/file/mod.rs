@@ -8,7 +8,10 @@ mod elastic;
 mod rigid;
 mod water;
 
-pub use body::{Appearance, MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+pub use body::{
+    Appearance, MeshFile, MetalEntry, ObstacleEntry, PatternName, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry,
+    Spin, TextureEntry,
+};
 pub use elastic::{DampingEntry, ElasticEntry, HoldEntry, TetrahedraFile};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};

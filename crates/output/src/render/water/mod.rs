@@ -299,7 +299,7 @@ mod tests {
     fn picture_of(water: &TriMesh, surfaces: &[Surface], looks: &[([f32; 3], SolidLook)]) -> Image {
         let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
         let materials =
-            surfaces.iter().zip(looks).map(|(s, &(colour, look))| (s.name.clone(), Material { colour, look }));
+            surfaces.iter().zip(looks).map(|(s, &(colour, look))| (s.name.clone(), Material::new(colour, look)));
         let materials = materials.collect();
         let mut settings = RenderSettings { size: Some([SIZE as u32; 2]), materials, ..Default::default() };
         settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
