@@ -382,7 +382,8 @@ mod tests {
     /// Water against glass: light enters the water without air between, so the pane is invisible but for its outer face.
     #[test]
     fn where_water_and_glass_overlap_there_is_glass() {
-        let hit = Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3 };
+        let hit =
+            Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3, triangle: 0, weights: [0.0; 2] };
         let inwards = Ray { origin: Vec3A::Z, direction: Vec3A::NEG_Z };
         let in_glass = Medium { in_water: false, glass: Some(3) };
         let [here, beyond] = in_glass.sides(&Target::Water(hit), &inwards, &hit);
