@@ -102,11 +102,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
         // As the engine divides shapes: into triangles of about a cell's size.
         let shapes = obstacles.iter().map(|o| (&o.name, &o.shape)).chain(free.iter().map(|b| (&b.name, &b.shape)));
         let rigid = shapes.into_iter().find(|(own, _)| *own == name).map(|(_, shape)| shape.surface(grid.dx));
-        rigid.or_else(|| {
-            let mut surface = soft.iter().find(|body| body.name == name)?.rest.surface();
-            surface.drop_unused_vertices();
-            Some(surface)
-        })
+        rigid.or_else(|| elastic::surface_at_rest(&file, soft.iter().find(|body| body.name == name)?))
     };
     let render = pictures::settings(&document, &file, &images, rest)?;
     let picture_warnings = pictures::warnings(&file, &render, &grid);
