@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 use crate::exit::EXIT_CODES;
+use crate::frames::FrameList;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -98,6 +99,9 @@ pub struct PaceArgs {
     /// Draw no pictures.
     #[arg(long)]
     pub no_preview: bool,
+    /// Draw only every Nth frame, as in every=4; the animation still plays at the right speed.
+    #[arg(long, value_name = "every=N", value_parser = every, conflicts_with = "no_preview")]
+    pub preview: Option<u64>,
     /// Write a hash of the whole state with every step, and print the last one.
     #[arg(long)]
     pub hash: bool,
@@ -114,12 +118,13 @@ pub struct RenderArgs {
     /// Position of the camera, m; short for --set render.camera.from.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<String>,
-    /// Change any key of the render section, as in render.camera.azimuth=120; may be repeated.
+    /// Change any key of the render section, as in render.camera.azimuth=120, or the look of a solid, as in body.ball.colour=[1,0,0]; may be
+    /// repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Draw only frames A to B; A or B may be left out.
-    #[arg(long, value_name = "A..B")]
-    pub frames: Option<FrameRange>,
+    /// Draw only these frames: numbers, ranges and ranges with a step, as in 3,7,20..30 or 0..60..10; ends may be left out.
+    #[arg(long, value_name = "LIST")]
+    pub frames: Option<FrameList>,
     /// Where the pictures go; OUT/preview by default.
     #[arg(long, value_name = "DIR")]
     pub to: Option<PathBuf>,
@@ -194,6 +199,12 @@ impl FromStr for FrameRange {
         }
         Ok(Self { first, last })
     }
+}
+
+fn every(text: &str) -> Result<u64, String> {
+    let number = text.strip_prefix("every=").and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+    number
+        .ok_or_else(|| format!("{text:?} does not say which frames; write every=N with N of at least 1, as in every=4"))
 }
 
 fn picture_size(text: &str) -> Result<[u32; 2], String> {

@@ -17,7 +17,7 @@ pub fn load(args: &SceneArgs) -> Result<Scene, Failure> {
 /// Print what the scene is and needs.
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let scene = load(&args.scene)?;
-    scene.warnings.iter().for_each(|text| complain(&warning(text)));
+    scene.warnings.iter().chain(&scene.picture_warnings).for_each(|text| complain(&warning(text)));
     let params = &scene.params;
     let (grid, time, pressure) = (&params.grid, &params.time, &params.pressure);
     let [nx, ny, nz] = grid.dims;

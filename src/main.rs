@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod exit;
+mod frames;
 mod panic;
 mod pictures;
 mod progress;

@@ -9,9 +9,14 @@ use bathtub_output::frame::{self, Frame, FrameError};
 use bathtub_output::picture::{Video, picture_path, write_animation, write_mp4, write_png};
 use bathtub_output::render::{RenderSettings, render};
 use bathtub_output::run_dir::RunDir;
+use bathtub_scene::file::Appearance;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Draw one frame into `directory`.
 pub fn draw(directory: &Path, frame: &Frame, settings: &RenderSettings) -> Result<(), Failure> {
@@ -23,6 +28,17 @@ pub struct Painter {
     /// None once it has stopped.
     frames: Option<SyncSender<Order>>,
     worker: Option<JoinHandle<Result<(), Failure>>>,
+    /// Pictures, and nanoseconds that they took.
+    account: Arc<[AtomicU64; 2]>,
+}
+
+/// What was drawn.
+#[derive(Clone, Copy, Default)]
+pub struct Drawn {
+    /// Frames.
+    pub frames: u64,
+    /// Time that they took, beside the simulation.
+    pub seconds: f64,
 }
 
 enum Order {
@@ -35,22 +51,35 @@ impl Painter {
     /// One that draws into `directory`.
     pub fn new(directory: PathBuf, settings: RenderSettings) -> Self {
         let (frames, orders) = sync_channel(1);
+        let account = Arc::new([const { AtomicU64::new(0) }; 2]);
+        let counted = Arc::clone(&account);
         let work = move || {
             for order in orders {
                 match order {
-                    Order::Draw(frame) => draw(&directory, &frame, &settings)?,
+                    Order::Draw(frame) => {
+                        let begun = Instant::now();
+                        draw(&directory, &frame, &settings)?;
+                        counted[0].fetch_add(1, Relaxed);
+                        counted[1].fetch_add(begun.elapsed().as_nanos() as u64, Relaxed);
+                    }
                     // Whoever asked may have gone.
                     Order::Tell(done) => drop(done.send(())),
                 }
             }
             Ok(())
         };
-        Self { frames: Some(frames), worker: Some(std::thread::spawn(work)) }
+        Self { frames: Some(frames), worker: Some(std::thread::spawn(work)), account }
     }
 
     /// Draw a frame soon.
     pub fn draw(&mut self, frame: Frame) -> Result<(), Failure> {
         self.order(Order::Draw(Box::new(frame)))
+    }
+
+    /// What was drawn so far.
+    pub fn drawn(&self) -> Drawn {
+        let [frames, nanoseconds] = [0, 1].map(|n| self.account[n].load(Relaxed));
+        Drawn { frames, seconds: 1e-9 * nanoseconds as f64 }
     }
 
     /// Wait until all frames are drawn.
@@ -89,10 +118,12 @@ impl Drop for Painter {
 
 /// Join the pictures of these frames into an animation; nothing to do if there are fewer than two.
 pub fn animate(directory: &Path, frames: &[u64], fps: f64) -> Result<(), Failure> {
-    let (Some(&first), true) = (frames.first(), frames.len() > 1) else { return Ok(()) };
-    let pictures: Vec<PathBuf> = frames.iter().map(|frame| picture_path(directory, *frame)).collect();
+    if frames.len() < 2 {
+        return Ok(());
+    }
+    let pictures: Vec<(u64, PathBuf)> = frames.iter().map(|&frame| (frame, picture_path(directory, frame))).collect();
     write_animation(&directory.join("animation.gif"), &pictures, fps)?;
-    if let Video::Failed(why) = write_mp4(&directory.join("animation.mp4"), directory, first, fps)? {
+    if let Video::Failed(why) = write_mp4(&directory.join("animation.mp4"), &pictures, fps)? {
         warn(&format!("no animation.mp4, ffmpeg failed: {why}"));
     }
     Ok(())
@@ -101,8 +132,11 @@ pub fn animate(directory: &Path, frames: &[u64], fps: f64) -> Result<(), Failure
 /// `bathtub render`.
 pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     let mut set = args.set.clone();
-    if let Some(change) = set.iter().find(|change| !change.trim_start().starts_with("render.")) {
-        let message = format!("--set {change}: only keys of [render] can change what was computed already");
+    if let Some(change) = set.iter().find(|change| !is_of_pictures(change)) {
+        let keys = Appearance::KEYS.join(", ");
+        let message = format!(
+            "--set {change}: only keys of [render], and {keys} of a solid, can change what was computed already"
+        );
         return Err(Failure::new(Exit::Usage, message));
     }
     set.extend(args.size.map(|[width, height]| format!("render.size=[{width},{height}]")));
@@ -110,17 +144,20 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     RunDir::check(&args.out)?;
     let source = SceneArgs { scene: args.out.join("scene.toml"), set, allow_outside: false };
     let scene = check::load(&source)?;
+    scene.picture_warnings.iter().for_each(|warning| warn(warning));
 
     let directory = RunDir::open_existing(&args.out)?;
     let to = args.to.clone().unwrap_or_else(|| directory.preview());
     std::fs::create_dir_all(&to).map_err(FileError::new("create", &to))?;
     let mut frames = frame::list(&directory.frames())?;
-    if let Some(range) = args.frames {
-        frames.retain(|frame| *frame >= range.first && range.last.is_none_or(|last| *frame <= last));
-    }
     if frames.is_empty() {
         let message = format!("no saved volumes to draw in {}", directory.frames().display());
         return Err(Failure::new(Exit::Io, message));
+    }
+    if let Some(list) = &args.frames {
+        let chosen = list.select(&frames).map_err(|message| Failure::new(Exit::Io, message))?;
+        chosen.short.iter().for_each(|message| warn(message));
+        frames = chosen.frames;
     }
     let names = scene.params.solid_names().filter(|_| scene.file.output.meshes);
     let bodies: Vec<String> = names.map(str::to_owned).collect();
@@ -133,6 +170,16 @@ pub fn redraw(args: &RenderArgs, quiet: bool) -> Result<Exit, Failure> {
     }
     animate(&to, &frames, scene.params.time.fps)?;
     Ok(Exit::Ok)
+}
+
+/// Whether a change is one of pictures only: of `[render]`, or of what a solid looks like.
+fn is_of_pictures(change: &str) -> bool {
+    let key: Vec<&str> = change.split('=').next().unwrap_or_default().split('.').map(str::trim).collect();
+    match key[..] {
+        ["render", _, ..] => true,
+        ["obstacle" | "body" | "elastic", _, key, ..] => Appearance::KEYS.contains(&key),
+        _ => false,
+    }
 }
 
 impl From<FrameError> for Failure {

@@ -5,7 +5,7 @@
 
 use crate::args::{PaceArgs, ResumeArgs, RunArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
-use crate::pictures::{self, Painter};
+use crate::pictures::{self, Drawn, Painter};
 use crate::progress::Progress;
 use crate::signals::Stop;
 use crate::terminal::{complain, say, warn, warning};
@@ -64,11 +64,11 @@ struct Run<'a> {
 }
 
 fn simulate(scene: Scene, out: &Path, mode: OpenMode, pace: &PaceArgs, quiet: bool) -> Result<Exit, Failure> {
-    scene.warnings.iter().for_each(|warning| warn(warning));
+    let pictures = scene.picture_warnings.iter().filter(|_| !pace.no_preview);
+    scene.warnings.iter().chain(pictures).for_each(|warning| warn(warning));
     let last = last_frame(&scene, pace)?;
     let stop = Stop::listen()?;
     let mut run = Run::open(&scene, out, mode, pace, quiet)?;
-    let begun = Instant::now();
     let first = run.world.state().frame;
     let mut progress = Progress::new(quiet, scene.params.grid.cells(), first, last);
     let end = run.advance(last, &stop, &mut progress);
@@ -78,10 +78,10 @@ fn simulate(scene: Scene, out: &Path, mode: OpenMode, pace: &PaceArgs, quiet: bo
         say(&format!("state hash: {}", state_hash(run.world.state())));
     }
     if !quiet {
-        let (state, seconds) = (run.world.state(), begun.elapsed().as_secs_f64());
+        let (state, took) = (run.world.state(), progress.summary(run.drawn()));
         let (frame, step) = (state.frame, state.step);
         let told = match exit {
-            Exit::Ok => format!("done: frame {frame}, step {step}, {seconds:.1} s, everything is in {}", out.display()),
+            Exit::Ok => format!("done: frame {frame}, step {step}, {took}; everything is in {}", out.display()),
             _ => format!("stopped at frame {frame}, step {step}; continue with: bathtub resume {}", out.display()),
         };
         complain(&told);
@@ -143,6 +143,7 @@ impl Run<'_> {
     fn advance(&mut self, last: u64, stop: &Stop, progress: &mut Progress) -> Result<Exit, Failure> {
         while self.world.state().frame < last {
             let frame = self.world.state().frame;
+            let begun = Instant::now();
             let report = match self.world.step() {
                 Ok(report) => report,
                 Err(error) => {
@@ -151,15 +152,16 @@ impl Run<'_> {
                     return Err(Failure::new(Exit::Numerical, message));
                 }
             };
+            let time = begun.elapsed();
             let hash = self.pace.hash.then(|| state_hash(self.world.state()));
             self.stats.append(&StatsLine { report: &report, state_hash: hash })?;
-            progress.step(&report);
+            progress.step(&report, time, self.drawn());
             for event in &report.events {
                 progress.note(&warning(&format!("step {}: {event}", report.step)));
             }
             if self.world.state().frame > frame {
                 self.write_frame()?;
-                progress.frame(self.world.state().frame, self.world.state().time);
+                progress.frame(self.world.state().frame, self.world.state().time, self.drawn());
                 if self.checkpoint_is_due() {
                     self.save_checkpoint()?;
                 }
@@ -174,7 +176,8 @@ impl Run<'_> {
         if let Some(painter) = &mut self.painter {
             painter.finish()?;
             let drawn = |frame: &u64| picture_path(&self.directory.preview(), *frame).exists();
-            let frames: Vec<u64> = (0..=last).filter(drawn).collect();
+            let every = self.pace.preview.unwrap_or(1);
+            let frames: Vec<u64> = (0..=last).filter(|frame| frame % every == 0).filter(drawn).collect();
             pictures::animate(&self.directory.preview(), &frames, self.scene.params.time.fps)?;
         }
         Ok(Exit::Ok)
@@ -206,7 +209,13 @@ impl Run<'_> {
             },
         };
         frame::write(&self.directory.frames(), &frame, self.directory.scene_hash(), &settings)?;
-        self.painter.as_mut().map_or(Ok(()), |painter| painter.draw(frame))
+        let is_drawn = frame.index % self.pace.preview.unwrap_or(1) == 0;
+        self.painter.as_mut().filter(|_| is_drawn).map_or(Ok(()), |painter| painter.draw(frame))
+    }
+
+    /// What of this run was drawn so far, if anything is to be.
+    fn drawn(&self) -> Option<Drawn> {
+        self.painter.as_ref().map(Painter::drawn)
     }
 
     fn checkpoint_is_due(&self) -> bool {

@@ -11,6 +11,7 @@ mod limits;
 mod mesh_files;
 mod messages;
 mod pages;
+mod pictures;
 mod reproduce;
 mod rigid;
 mod rigid_breakdown;

@@ -56,8 +56,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut frames = Vec::new();
     for n in 0..12 {
         let frame = plume(cells / 2, 0.15 * n as f64, vec![sphere(DVec3::new(0.0, 0.62, 0.0), 0.16, 24)]);
-        frames.push(picture_path(&directory, n));
-        write_png(&frames[n as usize], &render(&frame, &RenderSettings::default()))?;
+        frames.push((n, picture_path(&directory, n)));
+        write_png(&frames[n as usize].1, &render(&frame, &RenderSettings::default()))?;
     }
     timed("animation", || write_animation(&directory.join("animation.gif"), &frames, 12.0))?;
     Ok(())

@@ -175,21 +175,27 @@ impl Frame {
                 let mut distance = water.distance.clone();
                 redistance(&mut distance, grid.dx, LEVEL_SET_CELLS * grid.dx);
                 Visible::Water(WaterFrame {
-                    surface: liquid_surface(position, world.particle_volume(), grid, open),
+                    surface: as_written(&liquid_surface(position, world.particle_volume(), grid, open)),
                     distance: single(&distance),
                     particles: [position.clone(), velocity.clone()],
                 })
             }
         };
+        let written = |surface: Surface| Surface { mesh: as_written(&surface.mesh), ..surface };
         Self {
             index: state.frame,
             time: state.time,
             grid: *grid,
             fluid,
             velocity: centred(grid, &state.fluid.velocity),
-            surfaces,
+            surfaces: surfaces.into_iter().map(written).collect(),
         }
     }
+}
+
+/// A mesh to the digits that files hold: whoever draws a frame from its files draws the same picture.
+fn as_written(mesh: &TriMesh) -> TriMesh {
+    mesh.mapped(|vertex| vertex.as_vec3().as_dvec3())
 }
 
 /// Face velocities averaged to cell centres, where every tool expects them.

@@ -11,15 +11,16 @@ use crate::error::{ErrorKind, SceneError};
 use crate::file::{SceneFile, SchemeName, SolverName, WallEntry};
 use crate::fill::fill;
 use crate::memory::{Contents, Memory, size_text};
+use crate::pictures::Images;
 use crate::tetrahedra::TetFiles;
 use crate::water::{Filling, Setting};
-use crate::{elastic, hash, overlaps, overrides, rigid, schema, smoke, water};
+use crate::{elastic, hash, overlaps, overrides, pictures, rigid, schema, smoke, water};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solve::{PressureSolver, SolveParams};
 use bathtub_engine::world::{CouplingParams, PressureParams, Scheme, TimeParams, WorldParams};
-use bathtub_output::render::{CLEAR_GLASS, RenderSettings, SolidLook};
+use bathtub_output::render::RenderSettings;
 use glam::DVec3;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,12 +34,14 @@ pub struct Scene {
     pub file: SceneFile,
     /// What starts the engine.
     pub params: WorldParams,
-    /// How to draw it, with a colour and a look for each of `params.obstacles`, `params.bodies` and `params.elastic`.
+    /// How to draw it, with a material for each solid.
     pub render: RenderSettings,
-    /// The mesh files, each once.
+    /// The files of meshes and images, each once.
     pub meshes: Vec<MeshAsset>,
     /// What is allowed but probably not meant; one line each.
     pub warnings: Vec<String>,
+    /// The same of pictures.
+    pub picture_warnings: Vec<String>,
     /// The memory that a run will need.
     pub memory: Memory,
     /// How much water there is, in a scene of water.
@@ -78,6 +81,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let base = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meshes = Meshes::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let tetrahedra = TetFiles::load(&document, &mut file, |set| assets::read_set(base, set, options.allow_outside))?;
+    let images = Images::load(&document, &mut file, |written| assets::read(base, written, options.allow_outside))?;
     let grid = grid(&file);
     elastic::fill_sizes(&document, &mut file, &meshes, &grid)?;
     contents.triangles = bodies::triangles(&file, &meshes, grid.dx);
@@ -94,7 +98,14 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     contents.add_elastic(&soft);
     check_memory(&document, &file, contents, options)?;
     let joints = rigid::joints(&document, &file, &free, &grid)?;
-    let render = render(&document, &file)?;
+    let rest = |name: &str| {
+        // As the engine divides shapes: into triangles of about a cell's size.
+        let shapes = obstacles.iter().map(|o| (&o.name, &o.shape)).chain(free.iter().map(|b| (&b.name, &b.shape)));
+        let rigid = shapes.into_iter().find(|(own, _)| *own == name).map(|(_, shape)| shape.surface(grid.dx));
+        rigid.or_else(|| elastic::surface_at_rest(&file, soft.iter().find(|body| body.name == name)?))
+    };
+    let render = pictures::settings(&document, &file, &images, rest)?;
+    let picture_warnings = pictures::warnings(&file, &render, &grid);
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),
         Some(_) => {
@@ -111,10 +122,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let params =
         WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, coupling, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
-    let meshes = [meshes.assets, tetrahedra.assets].concat();
+    let meshes = [meshes.assets, tetrahedra.assets, images.assets].concat();
     let hash = hash::hash(&file, &meshes);
     let name = file.scene.name.clone().unwrap_or_default();
-    Ok(Scene { name, file, params, render, meshes, warnings, memory, filling, hash })
+    Ok(Scene { name, file, params, render, meshes, warnings, picture_warnings, memory, filling, hash })
 }
 
 impl Scene {
@@ -137,7 +148,8 @@ fn default_render(written: &mut serde_json::Value) {
     fn merge(base: &mut serde_json::Value, over: serde_json::Value) {
         match (base, over) {
             (serde_json::Value::Object(base), serde_json::Value::Object(over)) => {
-                over.into_iter().for_each(|(key, value)| merge(&mut base[&key], value));
+                over.into_iter()
+                    .for_each(|(key, value)| merge(base.entry(key).or_insert(serde_json::Value::Null), value));
             }
             (_, serde_json::Value::Null) => {}
             (base, over) => *base = over,
@@ -273,40 +285,4 @@ fn time(document: &Document, file: &SceneFile) -> Result<TimeParams, SceneError>
         return Err(document.error_at(ErrorKind::Scene, "time.min_dt", message));
     }
     Ok(TimeParams { fps: time.fps, cfl: time.cfl, max_dt, min_dt })
-}
-
-/// The picture's settings, with one colour and one look for each solid.
-fn render(document: &Document, file: &SceneFile) -> Result<RenderSettings, SceneError> {
-    let mut render = file.render.clone();
-    for (key, direction) in [
-        ("render.camera.up", render.camera.up),
-        ("render.key.direction", render.key.direction),
-        ("render.rim.direction", render.rim.direction),
-    ] {
-        if direction.try_normalize().is_none() {
-            return Err(document.error_at(ErrorKind::Scene, key, "a direction must not be zero"));
-        }
-    }
-    if render.camera.from.is_some() && render.camera.from == render.camera.at {
-        let message = "the camera looks at the point where it is; move one of `from` and `at`";
-        return Err(document.error_at(ErrorKind::Scene, "render.camera.at", message));
-    }
-    let mut palette = file.render.solids.iter().cycle();
-    let obstacles = file.obstacle.iter().map(|o| (o.colour, o.look, o.at.len()));
-    let bodies = file.body.iter().map(|b| (b.colour, b.look, b.at.len()));
-    let solids = obstacles.chain(bodies).chain(file.elastic.iter().map(|e| (e.colour, e.look, e.at.len())));
-    let own = solids.flat_map(|(colour, look, copies)| std::iter::repeat_n((colour, look), copies.max(1)));
-    let (colours, looks): (Vec<[f32; 3]>, Vec<SolidLook>) = own
-        .zip(&mut palette)
-        .map(|((colour, look), next)| {
-            let look = look.unwrap_or_default();
-            let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
-            (colour.unwrap_or(default), look)
-        })
-        .unzip();
-    if !colours.is_empty() {
-        render.solids = colours;
-    }
-    render.looks = looks;
-    Ok(render)
 }

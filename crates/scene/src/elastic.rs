@@ -8,7 +8,7 @@ use crate::placement::{check_meets_domain, velocity};
 use crate::rigid::{check_spin, slice};
 use crate::tetrahedra::TetFiles;
 use bathtub_engine::fluid::boundary::Wall;
-use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TetMesh};
+use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TetMesh, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::elastic::{Elastic, Hold, Material};
 use glam::{DQuat, DVec3};
@@ -80,6 +80,21 @@ fn thickness(shape: &Shape, rotation: DQuat, grid: &Grid) -> f64 {
         Shape::Torus { minor, .. } => 2.0 * minor,
         Shape::Mesh(mesh) => mesh.bounds().size().min_element().min(4.0 * mesh.volume() / mesh.area()),
     }
+}
+
+/// The surface of a body at rest in its own frame; the engine's is where it starts.
+pub fn surface_at_rest(file: &SceneFile, body: &Elastic) -> Option<TriMesh> {
+    let mut all = file
+        .elastic
+        .iter()
+        .flat_map(|entry| copies(&entry.name, &entry.at).into_iter().map(move |(name, offset)| (name, entry, offset)));
+    let (_, entry, offset) = all.find(|(name, ..)| *name == body.name)?;
+    let (position, turn) = (DVec3::from(entry.position) + offset, entry.rotation);
+    let axis = turn.and_then(|turn| DVec3::from(turn.axis).try_normalize()).unwrap_or(DVec3::Y);
+    let back = DQuat::from_axis_angle(axis, -turn.map_or(0.0, |turn| turn.degrees.to_radians()));
+    let mut surface = body.rest.surface();
+    surface.drop_unused_vertices();
+    Some(surface.mapped(|vertex| back * (vertex - position)))
 }
 
 /// What elastic bodies meet.

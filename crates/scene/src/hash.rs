@@ -1,22 +1,21 @@
 //! The identity of a scene: two runs with equal hashes compute the same states.
 
 use crate::assets::MeshAsset;
-use crate::file::{CouplingSection, OutputSection, SceneFile, SceneSection, ShapeEntry};
+use crate::file::{Appearance, CouplingSection, OutputSection, SceneFile, SceneSection, ShapeEntry};
 use bathtub_output::render::RenderSettings;
 
 /// BLAKE3 of everything in an effective scene that the states depend on, mesh files by their content.
 ///
 /// Left out: the scene's name and description, `time.frames` (a run may be made longer), `[output]`, `[render]` and
-/// colours and looks.
+/// what solids look like.
 pub fn hash(effective: &SceneFile, meshes: &[MeshAsset]) -> blake3::Hash {
     let mut scene = effective.clone();
     scene.scene = SceneSection { gravity: scene.scene.gravity, seed: scene.scene.seed, ..SceneSection::default() };
     scene.time.frames = 0;
     scene.output = OutputSection::default();
-    scene.render = RenderSettings::default();
-    scene.obstacle.iter_mut().for_each(|o| (o.colour, o.look) = (None, None));
-    scene.body.iter_mut().for_each(|b| (b.colour, b.look) = (None, None));
-    scene.elastic.iter_mut().for_each(|e| (e.colour, e.look) = (None, None));
+    // As many rays as the default once named; scenes that say nothing of what came later are the scenes they were.
+    scene.render = RenderSettings { samples: Some(4), ..RenderSettings::default() };
+    scene.appearances_mut().for_each(|(_, appearance)| *appearance = Appearance::default());
     for (_, shape) in scene.shapes_mut() {
         if let ShapeEntry::Mesh(file) = shape
             && let Some(mesh) = meshes.iter().find(|m| m.path == file.path)

@@ -24,6 +24,7 @@ mod limits;
 mod memory;
 mod overlaps;
 mod overrides;
+mod pictures;
 mod placement;
 mod reference;
 mod regions;

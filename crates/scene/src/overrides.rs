@@ -6,6 +6,7 @@
 
 use crate::document::{Document, Entry, Node, Place, Value};
 use crate::error::{ErrorKind, SceneError};
+use crate::schema::suggest;
 
 /// Longest key, bytes: names of bodies are part of it.
 const LONGEST_KEY: usize = 1000;
@@ -75,10 +76,12 @@ fn insert(node: &mut Node, path: &str, from: usize, place: Place, value: Node) -
         }
         Value::Array(items) => {
             let count = items.len();
-            let index = name.parse::<usize>().ok().or_else(|| items.iter().position(|item| is_named(item, name)));
-            let missing =
-                || (from, format!("no element `{name}` in this list of {count}; count from 0, or use its name"));
-            index.and_then(|i| items.get_mut(i)).ok_or_else(missing)?
+            let index =
+                name.parse::<usize>().ok().or_else(|| items.iter().position(|item| name_of(item) == Some(name)));
+            let names: Vec<&str> = items.iter().filter_map(name_of).collect();
+            let hint = if names.is_empty() { "; count from 0".into() } else { suggest(name, &names, "of") };
+            let missing = (from, format!("no element `{name}` in this list of {count}{hint}"));
+            index.and_then(|i| items.get_mut(i)).ok_or(missing)?
         }
         _ => return Err((from, format!("`{}` is a single value and has no key `{name}`", &path[..from.max(1) - 1]))),
     };
@@ -89,9 +92,13 @@ fn insert(node: &mut Node, path: &str, from: usize, place: Place, value: Node) -
     insert(slot, path, rest, place, value)
 }
 
-fn is_named(node: &Node, name: &str) -> bool {
-    let Value::Table(entries) = &node.value else { return false };
-    entries.iter().any(|e| e.key == "name" && matches!(&e.node.value, Value::String(s) if s == name))
+/// What an element of a list is called.
+fn name_of(node: &Node) -> Option<&str> {
+    let Value::Table(entries) = &node.value else { return None };
+    entries.iter().find(|e| e.key == "name").and_then(|e| match &e.node.value {
+        Value::String(name) => Some(&name[..]),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -124,6 +131,7 @@ mod tests {
             "--set #2:1:1: expected key=value, for example grid.cells=[32,48,32]"
         );
         assert_eq!(set(&["grid.dx=[1,"]).unwrap_err(), "--set #1:1:12: TOML syntax: unclosed array, expected `]`");
+        assert!(set(&["obstacle.bal.position=1"]).unwrap_err().ends_with("list of 1; did you mean `ball`?"));
         assert!(set(&["obstacle.cube.position=1"]).unwrap_err().starts_with("--set #1:1:10: no element `cube`"));
         assert!(set(&["grid.cells.0.x=1"]).unwrap_err().contains("`grid.cells.0` is a single value"));
         assert!(set(&["=1"]).unwrap_err().contains("the key is empty"));

@@ -22,10 +22,10 @@ const TRANSPARENT: u8 = 255;
 /// Height of the mixing pattern in colour levels: about the distance between neighbouring colours of a palette.
 const MIXING: i32 = 8;
 
-/// Make `path` a GIF of pictures of one size that plays at `fps` frames per second.
-pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<(), FileError> {
-    let stride = (fps / MAX_FPS).ceil().max(1.0) as usize;
-    let pictures: Vec<&PathBuf> = pictures.iter().step_by(stride).collect();
+/// Make `path` a GIF of pictures of one size, with the numbers of their frames, of which there are `fps` a second: each stays until the next.
+pub fn write_animation(path: &Path, pictures: &[(u64, PathBuf)], fps: f64) -> Result<(), FileError> {
+    let (numbers, pictures) = thinned(pictures, (fps / MAX_FPS).ceil().max(1.0) as u64);
+    let delays = delays(&numbers, fps);
     let Some(first) = pictures.first() else {
         return Err(FileError::new("write", path)(io::Error::other("there are no pictures to animate")));
     };
@@ -58,7 +58,7 @@ pub fn write_animation(path: &Path, pictures: &[PathBuf], fps: f64) -> Result<()
             shown.extend(indices);
             let encode = |n: usize| {
                 let old = (n > 0).then(|| &shown[n - 1]);
-                frame(size, &shown[n], old, delay(first + n - before, fps / stride as f64))
+                frame(size, &shown[n], old, delays[first + n - before])
             };
             let frames: Vec<gif::Frame> = (before..shown.len()).into_par_iter().map(encode).collect();
             for frame in &frames {
@@ -91,10 +91,25 @@ fn frame(size: [u32; 2], indices: &[u8], before: Option<&Vec<u8>>, delay: u16) -
     frame
 }
 
-/// Hundredths of a second that frame `n` stays; their sum keeps to the exact time.
-fn delay(n: usize, fps: f64) -> u16 {
-    let until = |n: usize| (n as f64 * 100.0 / fps).round();
-    (until(n + 1) - until(n)).clamp(1.0, 65535.0) as u16
+/// Numbers and pictures of frames of which none is nearer than `stride` to the one before.
+fn thinned(pictures: &[(u64, PathBuf)], stride: u64) -> (Vec<u64>, Vec<&PathBuf>) {
+    let mut next = 0;
+    let is_due = |(number, _): &&(u64, PathBuf)| {
+        let due = *number >= next;
+        next = if due { number + stride } else { next };
+        due
+    };
+    pictures.iter().filter(is_due).map(|(number, picture)| (*number, picture)).unzip()
+}
+
+/// Hundredths of a second that frames of these numbers stay; their sums keep to the exact time. The last stays as long as the one before.
+fn delays(numbers: &[u64], fps: f64) -> Vec<u16> {
+    let first = numbers.first().copied().unwrap_or_default();
+    let until = |number: u64| ((number - first) as f64 * 100.0 / fps).round();
+    let gap = numbers.windows(2).last().map_or(1, |pair| pair[1] - pair[0]);
+    let end = numbers.last().map(|last| last + gap);
+    let next = numbers.iter().copied().skip(1).chain(end);
+    numbers.iter().zip(next).map(|(&n, next)| (until(next) - until(n)).clamp(1.0, 65535.0) as u16).collect()
 }
 
 /// The size of the animation.
@@ -168,8 +183,8 @@ mod tests {
             image.pixels.chunks_exact_mut(3).enumerate().for_each(|(p, rgb)| {
                 rgb.copy_from_slice(&[(6 * (p % 40)) as u8, (8 * (p / 40)) as u8, 10 * n as u8]);
             });
-            pictures.push(picture_path(dir.path(), n));
-            write_png(&pictures[n as usize], &image).unwrap();
+            pictures.push((n, picture_path(dir.path(), n)));
+            write_png(&pictures[n as usize].1, &image).unwrap();
         }
         let path = dir.path().join("animation.gif");
         write_animation(&path, &pictures, 24.0).unwrap();
@@ -181,7 +196,18 @@ mod tests {
         }
         assert_eq!((frames, time), (24, 100));
         assert!(write_animation(&path, &[], 24.0).is_err());
-        assert!(write_animation(&path, &[dir.path().join("absent.png")], 24.0).is_err());
+        assert!(write_animation(&path, &[(0, dir.path().join("absent.png"))], 24.0).is_err());
+    }
+
+    #[test]
+    fn frames_stay_until_the_next() {
+        assert_eq!(delays(&[0, 1, 2, 3], 24.0), [4, 4, 5, 4]);
+        assert_eq!(delays(&[4, 8, 12], 24.0), [17, 16, 17]);
+        assert_eq!(delays(&[3, 7, 20, 21], 25.0), [16, 52, 4, 4]);
+        assert_eq!(delays(&[5], 25.0), [4]);
+        let pictures: Vec<(u64, PathBuf)> = (3..10).map(|n| (n, PathBuf::new())).collect();
+        assert_eq!(thinned(&pictures, 3).0, [3, 6, 9]);
+        assert_eq!(thinned(&pictures, 1).0, [3, 4, 5, 6, 7, 8, 9]);
     }
 
     #[test]

@@ -12,9 +12,9 @@ pub use self::gif::write_animation;
 use crate::atomic::{self, FileError};
 use crate::inventory::number;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, Command, Stdio};
 
 /// Largest width or height that is read, pixels.
 const MAX_SIDE: u32 = 16_384;
@@ -79,6 +79,22 @@ pub fn read_png(path: &Path) -> Result<Image, FileError> {
     read().map_err(FileError::new("read", path))
 }
 
+/// A PNG file from anywhere as a picture: grey becomes coloured, what is transparent opaque.
+pub fn decode_png(bytes: &[u8]) -> Result<Image, String> {
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let (width, height) = reader.info().size();
+    let length = reader.output_buffer_size().filter(|_| width.max(height) <= MAX_SIDE);
+    let too_large = || format!("{width} × {height} pixels are too many (limit {MAX_SIDE} × {MAX_SIDE})");
+    let mut bytes = vec![0; length.ok_or_else(too_large)?];
+    let info = reader.next_frame(&mut bytes).map_err(|error| error.to_string())?;
+    let samples = info.color_type.samples();
+    let colours = |pixel: &[u8]| if samples < 3 { [pixel[0]; 3] } else { [pixel[0], pixel[1], pixel[2]] };
+    let pixels = bytes[..info.buffer_size()].chunks_exact(samples).flat_map(colours).collect();
+    Ok(Image { width, height, pixels })
+}
+
 /// What became of the MP4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Video {
@@ -90,18 +106,34 @@ pub enum Video {
     Failed(String),
 }
 
-/// Make `path` an MP4 of the pictures `first`, `first` + 1, … with ffmpeg, if that is there and can. It is an extra: whatever ffmpeg
-/// says, the pictures are complete without it.
-pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<Video, FileError> {
+/// Make `path` an MP4 of pictures, with the numbers of their frames, of which there are `fps` a second, with ffmpeg, if that is there and
+/// can. It is an extra: whatever ffmpeg says, the pictures are complete without it.
+pub fn write_mp4(path: &Path, pictures: &[(u64, PathBuf)], fps: f64) -> Result<Video, FileError> {
     let temporary = atomic::temporary_path(path);
     atomic::make_way(&temporary).map_err(FileError::new("create", &temporary))?;
+    // The longest time of which every picture stays a multiple is a frame of the video.
+    let gaps: Vec<u64> = pictures.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    let unit = gaps.iter().copied().reduce(greatest_common_divisor).unwrap_or(1).max(1);
     let run = Command::new("ffmpeg")
-        .args(["-loglevel", "error", "-y", "-framerate", &fps.to_string(), "-start_number", &first.to_string(), "-i"])
-        .arg(pictures.join("frame_%04d.png"))
+        .args(["-loglevel", "error", "-y", "-f", "image2pipe", "-c:v", "png"])
+        .args(["-framerate", &(fps / unit as f64).to_string(), "-i", "pipe:0"])
         .args(["-c:v", "libx264", "-crf", "16", "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4"])
         .arg(&temporary)
-        .stdin(Stdio::null())
-        .output();
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn();
+    let run = run.and_then(|mut ffmpeg| {
+        let input = ffmpeg.stdin.take();
+        std::thread::scope(|scope| {
+            // Where ffmpeg stops reading, it tells itself why.
+            scope.spawn(|| {
+                let times = gaps.iter().map(|gap| gap / unit).chain([1]);
+                input.map(|input| pictures.iter().zip(times).try_for_each(|((_, p), n)| feed(&input, p, n)))
+            });
+            ffmpeg.wait_with_output()
+        })
+    });
     let output = match run {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Video::NoFfmpeg),
         Err(e) => return Ok(Video::Failed(e.to_string())),
@@ -114,6 +146,16 @@ pub fn write_mp4(path: &Path, pictures: &Path, first: u64, fps: f64) -> Result<V
     }
     std::fs::rename(&temporary, path).map_err(FileError::new("write", path))?;
     Ok(Video::Made)
+}
+
+/// Write a file so many times.
+fn feed(mut to: &ChildStdin, picture: &Path, times: u64) -> io::Result<()> {
+    let bytes = std::fs::read(picture)?;
+    (0..times).try_for_each(|_| to.write_all(&bytes))
+}
+
+fn greatest_common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 #[cfg(test)]
@@ -129,6 +171,8 @@ mod tests {
         let path = picture_path(dir.path(), 3);
         write_png(&path, &image).unwrap();
         assert_eq!(read_png(&path).unwrap(), image);
+        assert_eq!(decode_png(&std::fs::read(&path).unwrap()).unwrap(), image);
+        assert!(decode_png(b"nonsense").is_err());
         std::fs::write(&path, b"\x89PNG\r\n\x1a\nnonsense").unwrap();
         assert!(read_png(&path).unwrap_err().to_string().contains("frame_0003.png"));
     }
@@ -137,17 +181,18 @@ mod tests {
     #[test]
     fn a_video_is_made_where_ffmpeg_is() {
         let dir = Scratch::new("mp4");
-        for n in 0..3 {
-            let image = Image { width: 32, height: 16, pixels: vec![80 * n as u8; 3 * 32 * 16] };
-            write_png(&picture_path(dir.path(), n), &image).unwrap();
+        let pictures = [0, 1, 3].map(|n| (n, picture_path(dir.path(), n)));
+        for (n, path) in &pictures {
+            let image = Image { width: 32, height: 16, pixels: vec![80 * *n as u8; 3 * 32 * 16] };
+            write_png(path, &image).unwrap();
         }
         let path = dir.path().join("animation.mp4");
-        let video = write_mp4(&path, dir.path(), 0, 24.0).unwrap();
+        let video = write_mp4(&path, &pictures, 24.0).unwrap();
         assert_eq!(video == Video::Made, path.exists());
         match video {
             Video::Made => {
                 assert_eq!(std::fs::read(&path).unwrap()[4..8], *b"ftyp");
-                let nothing = write_mp4(&path, &dir.path().join("absent"), 0, 24.0).unwrap();
+                let nothing = write_mp4(&path, &[(0, dir.path().join("absent"))], 24.0).unwrap();
                 assert!(matches!(nothing, Video::Failed(_)), "{nothing:?}");
             }
             other => eprintln!("no video checked: {other:?}"),

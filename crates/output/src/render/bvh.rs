@@ -47,6 +47,10 @@ pub struct Hit {
     pub normal: Vec3A,
     /// Which surface.
     pub body: usize,
+    /// Which of its triangles.
+    pub triangle: usize,
+    /// Barycentric coordinates of its second and third corner.
+    pub weights: [f32; 2],
 }
 
 /// A triangle as it is given.
@@ -57,6 +61,8 @@ struct Triangle {
     edges: [Vec3A; 2],
     normals: [Vec3A; 3],
     body: u32,
+    /// Its number in the surface.
+    number: u32,
 }
 
 /// What is asked of a triangle that was met.
@@ -65,6 +71,7 @@ struct Shading {
     normals: [Vec3A; 3],
     face_normal: Vec3A,
     body: u32,
+    number: u32,
 }
 
 /// Eight numbers that are worked on together.
@@ -225,9 +232,9 @@ impl Solids {
         let mut triangles = Vec::new();
         for (body, surface) in surfaces.iter().enumerate().filter(|(body, _)| wanted(*body)) {
             let normals = corner_normals(&surface.mesh);
-            for (t, normals) in surface.mesh.triangles.iter().zip(normals) {
+            for (number, (t, normals)) in (0..).zip(surface.mesh.triangles.iter().zip(normals)) {
                 let [a, b, c] = t.map(|v| surface.mesh.vertices[v as usize].as_vec3a());
-                triangles.push(Triangle { a, edges: [b - a, c - a], normals, body: body as u32 });
+                triangles.push(Triangle { a, edges: [b - a, c - a], normals, body: body as u32, number });
             }
         }
         Self::over(&triangles)
@@ -242,7 +249,7 @@ impl Solids {
             let edges = [b - a, c - a];
             let face = edges[0].cross(edges[1]).normalize_or_zero();
             let normals = t.map(|v| if flat { face } else { vertex_normals[v as usize].as_vec3a() });
-            Triangle { a, edges, normals, body: 0 }
+            Triangle { a, edges, normals, body: 0, number: 0 }
         });
         Self::over(&triangles.collect::<Vec<_>>())
     }
@@ -256,8 +263,8 @@ impl Solids {
         let Built { nodes, leaves } = build(triangles, &mut boxes);
         let shade = |triangle: Option<u32>| {
             triangle.map_or_else(Shading::default, |n| {
-                let Triangle { edges, normals, body, .. } = triangles[n as usize];
-                Shading { normals, face_normal: edges[0].cross(edges[1]).normalize_or_zero(), body }
+                let Triangle { edges, normals, body, number, .. } = triangles[n as usize];
+                Shading { normals, face_normal: edges[0].cross(edges[1]).normalize_or_zero(), body, number }
             })
         };
         let shading = leaves.par_iter().flat_map_iter(|(_, members)| members.map(shade)).collect();
@@ -287,9 +294,9 @@ impl Solids {
             false
         });
         best.map(|(triangle, t, u, v)| {
-            let Shading { normals: [na, nb, nc], face_normal, body } = self.shading[triangle];
+            let Shading { normals: [na, nb, nc], face_normal, body, number } = self.shading[triangle];
             let normal = (na * (1.0 - u - v) + nb * u + nc * v).normalize_or(face_normal);
-            Hit { t, face_normal, normal, body: body as usize }
+            Hit { t, face_normal, normal, body: body as usize, triangle: number as usize, weights: [u, v] }
         })
     }
 

@@ -1,11 +1,11 @@
-//! The camera: rays through pixels, and a view that fits the domain by itself.
+//! The camera: rays through pixels, a view that fits the domain by itself, and where it is at a time.
 
-use super::settings::CameraSettings;
+use super::settings::{CameraKey, CameraSettings, Quality, RenderSettings, Turntable};
+use bathtub_engine::geometry::Pose;
 use bathtub_engine::grid::Grid;
-use glam::{DVec3, Vec3A};
-
-/// Pixels of a picture whose size nobody chose.
-const DEFAULT_AREA: f64 = 420_000.0;
+use bathtub_engine::solid::{Keyframe, Motion};
+use glam::{DQuat, DVec3, Vec3A};
+use std::f64::consts::TAU;
 
 /// A ray with a unit direction.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +40,21 @@ pub struct Camera {
     pub size: [u32; 2],
 }
 
-impl Camera {
-    pub fn new(settings: &CameraSettings, size: Option<[u32; 2]>, grid: &Grid) -> Self {
+/// Where a camera is and what it sees.
+struct View {
+    from: DVec3,
+    target: DVec3,
+    /// Unit vectors: against the view, to the right, and up.
+    toward: DVec3,
+    right: DVec3,
+    up: DVec3,
+    /// Half the picture's width and height at distance 1.
+    tan: [f64; 2],
+    size: [u32; 2],
+}
+
+impl View {
+    fn new(settings: &CameraSettings, size: Option<[u32; 2]>, quality: Quality, grid: &Grid) -> Self {
         let corners: Vec<DVec3> = (0..8)
             .map(|n| {
                 let upper = glam::BVec3::new(n & 1 != 0, n & 2 != 0, n & 4 != 0);
@@ -65,7 +78,7 @@ impl Camera {
             let along = |c: &DVec3| (*c - middle).dot(axis);
             2.0 * corners.iter().map(along).fold(0.0, f64::max)
         };
-        let size = size.unwrap_or_else(|| fitted_size(spread(right) / spread(up)));
+        let size = size.unwrap_or_else(|| fitted_size(spread(right) / spread(up), quality));
         let tan_y = (0.5 * settings.fov.to_radians()).tan();
         let tan_x = tan_y * f64::from(size[0]) / f64::from(size[1]);
 
@@ -92,12 +105,56 @@ impl Camera {
                 }
             }
         }
-        let from = target + toward * distance;
+        Self { from: target + toward * distance, target, toward, right, up, tan: [tan_x, tan_y], size }
+    }
+}
+
+/// The settings of the picture of one time: with a camera that stands still, and a size that is the same at all times.
+pub fn still(settings: &RenderSettings, grid: &Grid, time: f64) -> RenderSettings {
+    let moving = &settings.camera;
+    let start = on_path(moving, grid, moving.keyframes.first().map_or(0.0, |key| key.time));
+    let view = View::new(&start, settings.size, settings.quality, grid);
+    let mut camera = on_path(moving, grid, time);
+    if let Some(Turntable { period }) = moving.turntable {
+        let axis = moving.up.try_normalize().unwrap_or(DVec3::Y);
+        let turn = DQuat::from_axis_angle(axis, TAU * (time / period).fract());
+        camera.from = Some(view.target + turn * (view.from - view.target));
+        camera.at = Some(view.target);
+    }
+    RenderSettings { size: Some(view.size), camera, ..settings.clone() }
+}
+
+/// Where the camera is at a time, m.
+pub fn camera_position(settings: &RenderSettings, grid: &Grid, time: f64) -> DVec3 {
+    let RenderSettings { camera, size, quality, .. } = still(settings, grid, time);
+    View::new(&camera, size, quality, grid).from
+}
+
+/// A camera that stands where the keys lead it.
+fn on_path(moving: &CameraSettings, grid: &Grid, time: f64) -> CameraSettings {
+    let mut camera = CameraSettings { keyframes: Vec::new(), turntable: None, ..moving.clone() };
+    if moving.keyframes.is_empty() {
+        return camera;
+    }
+    let value = |of: &dyn Fn(&CameraKey) -> DVec3| {
+        let key = |key: &CameraKey| Keyframe { time: key.time, pose: Pose { position: of(key), ..Pose::IDENTITY } };
+        Motion::Keyframes(moving.keyframes.iter().map(key).collect()).pose(time).position
+    };
+    camera.from = Some(value(&|key| key.from));
+    let middle = 0.5 * (grid.origin + grid.upper());
+    camera.at = Some(value(&|key| key.at.or(moving.at).unwrap_or(middle)));
+    camera.fov = value(&|key| DVec3::X * key.fov.unwrap_or(moving.fov)).x;
+    camera
+}
+
+impl Camera {
+    pub fn new(settings: &CameraSettings, size: Option<[u32; 2]>, grid: &Grid) -> Self {
+        let View { from, toward, right, up, tan, size, .. } = View::new(settings, size, Quality::default(), grid);
         Self {
             from: from.as_vec3a(),
             forward: -toward.as_vec3a(),
-            right: (right * tan_x).as_vec3a(),
-            up: (up * tan_y).as_vec3a(),
+            right: (right * tan[0]).as_vec3a(),
+            up: (up * tan[1]).as_vec3a(),
             size,
         }
     }
@@ -132,9 +189,9 @@ impl Camera {
 }
 
 /// A size of pleasant shape and even numbers (video formats want them).
-pub fn fitted_size(aspect: f64) -> [u32; 2] {
+pub fn fitted_size(aspect: f64, quality: Quality) -> [u32; 2] {
     let aspect = aspect.clamp(0.62, 1.9);
-    let height = (DEFAULT_AREA / aspect).sqrt();
+    let height = (quality.area() / aspect).sqrt();
     [aspect * height, height].map(|n| (n / 8.0).round() as u32 * 8)
 }
 
@@ -158,6 +215,53 @@ mod tests {
             }
             assert!((0.97..1.02).contains(&reach), "{dims:?}: {reach}");
         }
+    }
+
+    fn grid() -> Grid {
+        Grid::new([64, 96, 32], 0.1, DVec3::new(3.0, -1.0, 2.0))
+    }
+
+    /// After half a turn the camera is on the other side, as high and as far; after a whole one it is back. The picture keeps its size.
+    #[test]
+    fn a_turntable_leads_the_camera_around() {
+        let mut settings = RenderSettings::default();
+        let fitted = camera_position(&settings, &grid(), 0.0);
+        settings.camera.turntable = Some(Turntable { period: 8.0 });
+        let at = |time: f64| camera_position(&settings, &grid(), time);
+        let target = still(&settings, &grid(), 0.0).camera.at.unwrap();
+        assert!((at(0.0) - fitted).length() < 1e-12 && (at(8.0) - fitted).length() < 1e-12);
+        let [here, there] = [at(1.0) - target, at(5.0) - target];
+        assert!((here.y - there.y).abs() < 1e-12 && (here + there - 2.0 * here.y * DVec3::Y).length() < 1e-12);
+        // From +z counter-clockwise as seen from above is towards +x.
+        let angle = |d: DVec3| d.x.atan2(d.z).to_degrees();
+        assert!((angle(at(1.0) - target) - angle(fitted - target) - 45.0).abs() < 1e-9);
+        let sizes = [0.0, 2.0, 3.0].map(|time| still(&settings, &grid(), time).size.unwrap());
+        assert!(sizes[0] == sizes[1] && sizes[1] == sizes[2]);
+        settings.camera.turntable = Some(Turntable { period: -8.0 });
+        let back = camera_position(&settings, &grid(), 1.0) - target;
+        assert!((angle(back) - angle(fitted - target) + 45.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn keys_are_met_and_held() {
+        let key = |time, x, fov| CameraKey { time, from: DVec3::new(x, 2.0, 20.0), at: None, fov };
+        let mut settings = RenderSettings::default();
+        settings.camera.keyframes = vec![key(1.0, 0.0, None), key(2.0, 3.0, Some(40.0)), key(4.0, 5.0, None)];
+        let x = |time: f64| camera_position(&settings, &grid(), time).x;
+        for (time, expected) in [(0.0, 0.0), (1.0, 0.0), (2.0, 3.0), (4.0, 5.0), (9.0, 5.0)] {
+            assert!((x(time) - expected).abs() < 1e-12, "{time}");
+        }
+        assert!(x(1.5) > 0.5 && x(1.5) < 2.5);
+        let fov = |time: f64| still(&settings, &grid(), time).camera.fov;
+        assert!((fov(2.0) - 40.0).abs() < 1e-12 && fov(0.0) == 28.0 && fov(3.0) > 28.0 && fov(3.0) < 40.0);
+    }
+
+    #[test]
+    fn a_camera_that_stands_still_is_what_it_was() {
+        let settings = RenderSettings::default();
+        let RenderSettings { camera, size, .. } = still(&settings, &grid(), 3.0);
+        assert_eq!(camera, settings.camera);
+        assert_eq!(size, Some(Camera::new(&settings.camera, None, &grid()).size));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::bvh::Solids;
 use super::camera::{Ray, fitted_size};
 use super::colour::{linear, to_bytes};
 use super::light::fill_stretch;
+use super::material::finishes;
 use super::settings::RenderSettings;
 use super::water::WHITE;
 use crate::frame::{Frame, SmokeFrame, Surface};
@@ -25,7 +26,7 @@ const SUBROWS: usize = 4;
 pub fn render(frame: &Frame, smoke: &SmokeFrame, flat: Axis, settings: &RenderSettings) -> Image {
     let plane = Plane::new(&frame.grid, flat);
     let [nx, ny] = plane.dims;
-    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
+    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64, settings.quality));
     let view = View::new(&plane, size);
     let ink = Ink::new(frame, smoke, &plane, settings);
     let solids = Cutout::new(&frame.grid, &frame.surfaces, &plane, &view, settings);
@@ -45,7 +46,7 @@ pub fn render(frame: &Frame, smoke: &SmokeFrame, flat: Axis, settings: &RenderSe
 pub fn render_water(scene: &WaterScene, flat: Axis, settings: &RenderSettings) -> Image {
     let plane = Plane::new(scene.grid, flat);
     let [nx, ny] = plane.dims;
-    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64));
+    let size = settings.size.unwrap_or_else(|| fitted_size(nx as f64 / ny as f64, settings.quality));
     let view = View::new(&plane, size);
     let solids = Cutout::new(scene.grid, scene.surfaces, &plane, &view, settings);
     let pool = Pool::new(scene, &plane, &view, &solids.cover, settings);
@@ -338,7 +339,8 @@ impl Cutout {
         let bevel = (0.006 * (view.size[0] + view.size[1]) as f32).max(2.0);
         let soft = blurred(&cover, width, bevel as usize);
         let shadow = blurred(&cover, width, 3 * bevel as usize);
-        let fill = settings.solids.last().map_or(Vec3A::splat(0.5), |&c| linear(c));
+        // All in one piece: the colour of the last stands for all.
+        let fill = finishes(surfaces, settings).last().map_or(Vec3A::ZERO, |finish| finish.colour);
         Self { width, cover, soft, shadow, fill, bevel }
     }
 

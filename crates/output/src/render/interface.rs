@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     fn meet(direction: Vec3A) -> Crossing {
-        let hit = Hit { t: 1.0, face_normal: Vec3A::Y, normal: Vec3A::Y, body: 0 };
+        let hit = Hit { t: 1.0, face_normal: Vec3A::Y, normal: Vec3A::Y, body: 0, triangle: 0, weights: [0.0; 2] };
         let ratio = if direction.y < 0.0 { 1.0 / 1.333 } else { 1.333 };
         cross(&Ray { origin: Vec3A::ZERO, direction: direction.normalize() }, &hit, ratio)
     }

@@ -20,6 +20,7 @@ mod colour;
 mod flat;
 mod interface;
 mod light;
+mod material;
 mod normals;
 mod sampling;
 mod settings;
@@ -28,29 +29,48 @@ mod trace;
 mod volume;
 mod water;
 
-pub use settings::{Backdrop, CLEAR_GLASS, CameraSettings, Light, RenderSettings, SmokeLook, SolidLook, WaterLook};
+pub use material::{Material, Paint, Texture};
+pub use settings::{
+    Backdrop, CLEAR_GLASS, CameraKey, CameraSettings, Light, Quality, RenderSettings, SmokeLook, SolidLook, Turntable,
+    WaterLook,
+};
 
 use crate::frame::{Frame, Surface, Visible};
 use crate::picture::Image;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{Axis, Grid};
+use camera::{camera_position, still};
+use glam::DVec3;
 
 /// Draw a frame.
 pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
     let flat = Axis::ALL.into_iter().find(|&axis| frame.grid.is_flat(axis));
     match (&frame.fluid, flat) {
         (Visible::Smoke(smoke), Some(axis)) => flat::render(frame, smoke, axis, settings),
-        (Visible::Smoke(smoke), None) => trace::render(frame, smoke, settings),
+        (Visible::Smoke(smoke), None) => trace::render(frame, smoke, &still(settings, &frame.grid, frame.time)),
         (Visible::Water(water), _) => {
             let scene = WaterScene { grid: &frame.grid, surfaces: &frame.surfaces, water: &water.surface };
-            render_water(&scene, settings)
+            water_at(&scene, settings, frame.time)
         }
     }
 }
 
 /// About how many bytes drawing smoke takes, that of the frame apart: what it needs at full resolution of the picture.
 pub fn smoke_bytes(grid: &Grid, settings: &RenderSettings) -> f64 {
-    if Axis::ALL.into_iter().any(|axis| grid.is_flat(axis)) { 0.0 } else { trace::density_bytes(grid, settings) }
+    if is_flat(grid) {
+        return 0.0;
+    }
+    let times = settings.camera.keyframes.iter().map(|key| key.time).chain([0.0]);
+    times.map(|time| trace::density_bytes(grid, &still(settings, grid, time))).fold(0.0, f64::max)
+}
+
+/// Where the camera is at a time, m; a flat scene is drawn without one.
+pub fn camera_at(grid: &Grid, settings: &RenderSettings, time: f64) -> Option<DVec3> {
+    (!is_flat(grid)).then(|| camera_position(settings, grid, time))
+}
+
+fn is_flat(grid: &Grid) -> bool {
+    Axis::ALL.into_iter().any(|axis| grid.is_flat(axis))
 }
 
 /// What a picture of water shows.
@@ -64,10 +84,14 @@ pub struct WaterScene<'a> {
     pub water: &'a TriMesh,
 }
 
-/// Draw water.
+/// Draw water, as a camera sees it that has not moved yet.
 pub fn render_water(scene: &WaterScene, settings: &RenderSettings) -> Image {
+    water_at(scene, settings, 0.0)
+}
+
+fn water_at(scene: &WaterScene, settings: &RenderSettings, time: f64) -> Image {
     match Axis::ALL.into_iter().find(|&axis| scene.grid.is_flat(axis)) {
         Some(axis) => flat::render_water(scene, axis, settings),
-        None => water::render(scene, settings),
+        None => water::render(scene, &still(settings, scene.grid, time)),
     }
 }

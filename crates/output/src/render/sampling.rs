@@ -24,7 +24,7 @@ pub fn sampled(
     settings: &RenderSettings,
     look: impl Fn(u32, u32, u32) -> (Vec3A, f32) + Sync,
 ) -> Sampled {
-    let (across, samples) = (width as usize, settings.samples.max(1));
+    let (across, samples) = (width as usize, settings.rays());
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
     let count = across * height as usize;
     let each =

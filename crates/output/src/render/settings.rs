@@ -1,19 +1,24 @@
 //! What a picture looks like; part of the scene file. Colours are sRGB, 0 to 1.
 
+use super::material::Material;
 use glam::DVec3;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How frames are drawn: camera, lights, materials. Colours are sRGB from 0 to 1. The defaults suit any scene.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RenderSettings {
-    /// Width and height, pixels. Default: chosen from the shape of the domain.
+    /// How much work goes into a picture: what `size` and `samples` are where they are not given. Default: `preview`.
+    #[serde(skip_serializing_if = "Quality::is_usual")]
+    pub quality: Quality,
+    /// Width and height, pixels. Default: chosen from the shape of the domain, as large as `quality` says.
     #[schemars(inner(range(min = 16, max = 8192)))]
     pub size: Option<[u32; 2]>,
-    /// Rays per pixel.
+    /// Rays per pixel. Default: as many as `quality` says.
     #[schemars(range(min = 1, max = 256))]
-    pub samples: u32,
+    pub samples: Option<u32>,
     /// Where from.
     pub camera: CameraSettings,
     /// The light that shapes everything.
@@ -35,12 +40,41 @@ pub struct RenderSettings {
     /// Colours given in turn to the solids that have none of their own.
     #[schemars(length(min = 1))]
     pub solids: Vec<[f32; 3]>,
-    /// What each solid is made of, in their order; matte beyond the end. A scene file says so for each obstacle.
+    /// What solids are made of, by their names. A scene file says so for each; one that is not here has the next of `solids`.
     #[serde(skip)]
-    pub looks: Vec<SolidLook>,
+    pub materials: BTreeMap<String, Material>,
     /// Brightness of the picture, as a factor.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub exposure: f32,
+}
+
+/// How much work goes into a picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quality {
+    /// To see whether anything is where it should be: about 105 000 pixels, 1 ray each.
+    Draft,
+    /// To look at: about 420 000 pixels, 4 rays each.
+    #[default]
+    Preview,
+    /// To show: about 1 680 000 pixels, 16 rays each.
+    Final,
+}
+
+impl Quality {
+    /// Pixels of a picture.
+    pub(super) fn area(self) -> f64 {
+        match self {
+            Self::Draft => 105_000.0,
+            Self::Preview => 420_000.0,
+            Self::Final => 1_680_000.0,
+        }
+    }
+
+    /// Scenes that say nothing of it keep their identity.
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a solid is made of, as pictures show it.
@@ -58,7 +92,7 @@ pub enum SolidLook {
 pub const CLEAR_GLASS: [f32; 3] = [0.92, 0.97, 0.955];
 
 /// The view.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CameraSettings {
     /// Position, m. Default: a three-quarter view that fits the domain.
@@ -82,6 +116,39 @@ pub struct CameraSettings {
     /// Enlarges the fitted view.
     #[schemars(range(min = 1e-3, max = 1e3))]
     pub zoom: f64,
+    /// Keys of a path in rising time order, each under its own `[[render.camera.keyframes]]`, instead of `from`; smooth between, still before
+    /// the first and after the last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub keyframes: Vec<CameraKey>,
+    /// Leads the camera around the axis along `up` through the point in the middle of the picture: `{ period = 8 }`. Default: it stands still.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turntable: Option<Turntable>,
+}
+
+/// One key of the camera's path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CameraKey {
+    /// Time, s.
+    pub time: f64,
+    /// Position at that time, m.
+    #[schemars(with = "[f64; 3]")]
+    pub from: DVec3,
+    /// Point in the middle of the picture then, m. Default: `at` of the camera.
+    #[schemars(with = "Option<[f64; 3]>")]
+    pub at: Option<DVec3>,
+    /// Vertical field of view then, degrees. Default: `fov` of the camera.
+    #[schemars(range(min = 1.0, max = 170.0))]
+    pub fov: Option<f64>,
+}
+
+/// A camera that goes around.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Turntable {
+    /// Time of a turn, s: counter-clockwise seen from above, clockwise where it is negative.
+    pub period: f64,
 }
 
 /// A light so far away that its rays are parallel.
@@ -166,11 +233,24 @@ pub struct Backdrop {
     pub ground: bool,
 }
 
+impl RenderSettings {
+    /// Rays per pixel.
+    pub(super) fn rays(&self) -> u32 {
+        let usual = match self.quality {
+            Quality::Draft => 1,
+            Quality::Preview => 4,
+            Quality::Final => 16,
+        };
+        self.samples.unwrap_or(usual).max(1)
+    }
+}
+
 impl Default for RenderSettings {
     fn default() -> Self {
         Self {
+            quality: Quality::default(),
             size: None,
-            samples: 4,
+            samples: None,
             camera: CameraSettings::default(),
             key: Light::default(),
             rim: Light {
@@ -192,7 +272,7 @@ impl Default for RenderSettings {
                 [0.42, 0.56, 0.34],
                 [0.78, 0.76, 0.72],
             ],
-            looks: Vec::new(),
+            materials: BTreeMap::new(),
             exposure: 1.0,
         }
     }
@@ -200,7 +280,17 @@ impl Default for RenderSettings {
 
 impl Default for CameraSettings {
     fn default() -> Self {
-        Self { from: None, at: None, up: DVec3::Y, fov: 28.0, azimuth: 30.0, elevation: 12.0, zoom: 1.0 }
+        Self {
+            from: None,
+            at: None,
+            up: DVec3::Y,
+            fov: 28.0,
+            azimuth: 30.0,
+            elevation: 12.0,
+            zoom: 1.0,
+            keyframes: Vec::new(),
+            turntable: None,
+        }
     }
 }
 

@@ -4,7 +4,8 @@ use super::bvh::{Hit, Solids};
 use super::camera::Ray;
 use super::colour::{even_point, linear};
 use super::light::LightField;
-use super::settings::{Light, RenderSettings, SolidLook};
+use super::material::{Finish, Gloss, finishes};
+use super::settings::{Light, RenderSettings};
 use crate::frame::Surface;
 use glam::Vec3A;
 
@@ -84,7 +85,8 @@ pub struct Surfaces {
     pub key: Lamp,
     pub rim: Lamp,
     pub sky: Vec3A,
-    palette: Vec<Vec3A>,
+    /// Of the surfaces, in their order.
+    finishes: Vec<Finish>,
     /// Height of the ground, m.
     pub ground: Option<f32>,
     /// Distance that keeps a ray from meeting the surface that it leaves, m.
@@ -99,22 +101,21 @@ pub struct Surfaces {
 
 impl Surfaces {
     pub fn new(surfaces: &[Surface], settings: &RenderSettings, low: Vec3A, high: Vec3A) -> Self {
-        let is_glass = |body: usize| settings.looks.get(body) == Some(&SolidLook::Glass);
+        let finishes = finishes(surfaces, settings);
+        let is_glass = |body: usize| finishes[body].is_glass;
         let solids = Solids::chosen(surfaces, |body| !is_glass(body));
         let glass = Solids::chosen(surfaces, is_glass);
         let reach = (high - low).max_element();
         let boxes = [solids.bounds(), glass.bounds()].into_iter().flatten();
         let around = boxes.reduce(|[a, b], [c, d]| [a.min(c), b.max(d)]).unwrap_or_default();
         let ball = (0.5 * (around[0] + around[1]), 0.5 * (around[1] - around[0]).length());
-        let fallback = vec![Vec3A::splat(0.5)];
-        let palette: Vec<Vec3A> = settings.solids.iter().map(|&c| linear(c)).collect();
         Self {
             solids,
             glass,
             key: Lamp::new(&settings.key),
             rim: Lamp::new(&settings.rim),
             sky: linear(settings.sky) * settings.sky_strength,
-            palette: if palette.is_empty() { fallback } else { palette },
+            finishes,
             ground: settings.backdrop.ground.then_some(low.y),
             skin: 2e-4 * reach,
             reach,
@@ -133,7 +134,8 @@ impl Surfaces {
         if away > -0.02 {
             n = (n - (away + 0.02) * ray.direction).normalize();
         }
-        let albedo = self.palette[hit.body % self.palette.len()];
+        let finish = &self.finishes[hit.body];
+        let albedo = finish.colour_at(hit);
         let start = point + self.skin * face;
 
         let Arriving { key, sky: open } = arriving(start);
@@ -142,22 +144,36 @@ impl Surfaces {
         let lambert = |lamp: &Lamp| lamp.light * n.dot(lamp.toward).max(0.0);
         let diffuse = albedo * (DIFFUSE * (key * lambert(&self.key) + 0.5 * open * lambert(&self.rim)) + sky);
 
-        // A satin finish: a broad highlight, and reflection of the sky towards the outline.
+        // Highlights, and reflection of the sky towards the outline.
+        let Gloss { power, strength, mirror: polish } = finish.gloss;
         let facing = -n.dot(ray.direction);
         let fresnel = 0.04 + 0.96 * (1.0 - facing).max(0.0).powi(5);
         let gloss = |lamp: &Lamp| {
             let half = (lamp.toward - ray.direction).normalize();
             let (nh, nl) = (n.dot(half).max(0.0), n.dot(lamp.toward).max(0.0));
-            lamp.light * (nl * (0.05 + 0.6 * fresnel) * 5.0 * nh.powi(48))
+            lamp.light * (nl * (0.05 + 0.6 * fresnel) * strength * nh.powi(power))
         };
         let mirror = ray.direction - 2.0 * n.dot(ray.direction) * n;
-        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * open * (0.7 * fresnel);
-        diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected
+        let reflected = self.sky * (0.35 + 0.65 * (0.5 + 0.5 * mirror.y)) * open * (polish * fresnel);
+        let plain = diffuse + key * gloss(&self.key) + 0.4 * open * gloss(&self.rim) + reflected;
+        if finish.metal == 0.0 {
+            return plain;
+        }
+        // Metal sends back nothing but what it mirrors, in its colour: lights, sky and floor, the more evenly the rougher it is. Other solids are dark.
+        let ray = Ray { origin: start, direction: mirror };
+        let hidden = if self.solids.occluded(&ray, self.reach) { 0.3 } else { 1.0 };
+        // What is around is less blue than the sky.
+        let around = 1.2 * self.sky.lerp(Vec3A::splat(self.sky.element_sum() / 3.0), 0.7);
+        let seen = (1.0 - polish) * open_mean(n.y) + polish * self.open_sky(mirror) * hidden;
+        let sky = 2.0 * open * around * seen;
+        let highlights = 4.0 * (key * gloss(&self.key) + 0.4 * open * gloss(&self.rim));
+        let tint = albedo.lerp(Vec3A::ONE, (1.0 - facing).max(0.0).powi(5));
+        plain.lerp(tint * (sky + highlights), finish.metal)
     }
 
     /// What is left of light after a distance in the glass of a body.
     pub fn through_glass(&self, body: usize, distance: f32) -> Vec3A {
-        let colour = self.palette[body % self.palette.len()].max(Vec3A::splat(1e-4));
+        let colour = self.finishes[body].colour.max(Vec3A::splat(1e-4));
         Vec3A::from(colour.to_array().map(|c| c.powf(distance / (GLASS_DEPTH * self.reach))))
     }
 

@@ -36,7 +36,7 @@ pub fn render(frame: &Frame, smoke: &SmokeFrame, settings: &RenderSettings) -> I
     let camera = Camera::new(&settings.camera, settings.size, &frame.grid);
     let stage = Stage::new(frame, smoke, settings, &camera);
     let [width, height] = camera.size;
-    let samples = settings.samples.max(1);
+    let samples = settings.rays();
     let mut image = Image::new(width, height);
     image.pixels.par_chunks_mut(3 * width as usize).enumerate().for_each(|(y, row)| {
         let mut sights = Vec::with_capacity(samples as usize);
@@ -337,7 +337,7 @@ pub fn density_bytes(grid: &Grid, settings: &RenderSettings) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::render;
-    use super::super::{Backdrop, SolidLook};
+    use super::super::{Backdrop, Material, SolidLook};
     use super::*;
     use crate::frame::{Surface, Visible};
     use bathtub_engine::geometry::TriMesh;
@@ -429,7 +429,8 @@ mod tests {
                 let r = (frame.grid.cell_centre(frame.grid.cell_at(n)) - DVec3::new(0.3, 0.42, 0.16)).length();
                 *d = if r < 0.14 { 1.0 } else { 0.0 };
             }
-            middle(&render(&frame, &RenderSettings { solids: vec![colour], looks: vec![look], ..settings() }))
+            let materials = [("tet".into(), Material::new(colour, look))].into();
+            middle(&render(&frame, &RenderSettings { materials, ..settings() }))
         };
         let (red, clear) = ([0.9, 0.1, 0.1], [0.97, 0.97, 0.97]);
         let behind = picture(false, clear, SolidLook::Matte);

@@ -68,6 +68,14 @@ pub struct ObstacleEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
+    /// What it looks like in pictures.
+    #[serde(flatten)]
+    pub appearance: Appearance,
+}
+
+/// What a solid looks like in pictures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Appearance {
     /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
     /// `render.solids`; a trace of green for glass.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
@@ -75,6 +83,78 @@ pub struct ObstacleEntry {
     /// What it is made of in pictures. Default: matte.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub look: Option<SolidLook>,
+    /// How rough it is in pictures: 0 is polished, 1 chalk. Default: satin, about 0.45.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub roughness: Option<f32>,
+    /// Whether it is of metal in pictures: true or false, or a part from 0 to 1. Default: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "part")]
+    pub metal: Option<MetalEntry>,
+    /// What is painted on it in pictures: `{ pattern = "checker", size = 0.1 }` or `{ file = "wood.png" }`. Default: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texture: Option<TextureEntry>,
+}
+
+impl Appearance {
+    /// Its keys in a scene file.
+    pub const KEYS: [&str; 5] = ["colour", "look", "roughness", "metal", "texture"];
+}
+
+/// Whether something is of metal.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum MetalEntry {
+    /// Wholly or not.
+    Is(bool),
+    /// In part.
+    Part(f32),
+}
+
+impl MetalEntry {
+    /// 0 to 1.
+    pub fn part(self) -> f32 {
+        match self {
+            Self::Is(is_metal) => f32::from(u8::from(is_metal)),
+            Self::Part(part) => part,
+        }
+    }
+}
+
+/// True, false, or a part of one.
+fn part(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "number", "minimum": 0.0, "maximum": 1.0 }, { "type": "boolean" }] })
+}
+
+/// What is painted on a solid. It lies where the solid was at rest, and turns and bends with it: patterns fill its space, an image is projected
+/// onto it along its own axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextureEntry {
+    /// A pattern of the solid's colour and `colour`. Either this or `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<PatternName>,
+    /// PNG file, relative to the scene file and inside its directory, in place of the solid's colour. Either this or `pattern`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Edge of a field of the pattern, or of the image, m. Default: a quarter of the solid's largest width for a pattern, that width for an image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1e-9, max = 1e9))]
+    pub size: Option<f64>,
+    /// The pattern's other colour. Default: nearly white.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(min = 0.0, max = 1.0)))]
+    pub colour: Option<[f32; 3]>,
+}
+
+/// Patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PatternName {
+    /// Cubes in turn.
+    Checker,
+    /// Slices across the solid's own x axis in turn.
+    Stripes,
 }
 
 /// Three numbers above zero.

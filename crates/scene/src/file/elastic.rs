@@ -2,8 +2,7 @@
 
 use super::body::{positive_scale, positive_triple};
 use super::rigid::InterfaceName;
-use super::{PoseKey, Rotation, Scale, ShapeEntry, Spin};
-use bathtub_output::render::SolidLook;
+use super::{Appearance, PoseKey, Rotation, Scale, ShapeEntry, Spin};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,13 +59,9 @@ pub struct ElasticEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
-    /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
-    /// `render.solids`; a trace of green for glass.
-    #[schemars(inner(range(min = 0.0, max = 1.0)))]
-    pub colour: Option<[f32; 3]>,
-    /// What it is made of in pictures. Default: matte.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub look: Option<SolidLook>,
+    /// What it looks like in pictures.
+    #[serde(flatten)]
+    pub appearance: Appearance,
 }
 
 fn default_poisson_ratio() -> f64 {

@@ -8,7 +8,10 @@ mod elastic;
 mod rigid;
 mod water;
 
-pub use body::{MeshFile, ObstacleEntry, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry, Spin};
+pub use body::{
+    Appearance, MeshFile, MetalEntry, ObstacleEntry, PatternName, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry,
+    Spin, TextureEntry,
+};
 pub use elastic::{DampingEntry, ElasticEntry, HoldEntry, TetrahedraFile};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
@@ -78,6 +81,22 @@ pub struct SceneFile {
 }
 
 impl SceneFile {
+    /// The name and the copies' places of every solid, and what it looks like.
+    pub fn solids(&self) -> impl Iterator<Item = (&Option<String>, &[[f64; 3]], &Appearance)> {
+        let obstacles = self.obstacle.iter().map(|o| (&o.name, &o.at[..], &o.appearance));
+        let bodies = self.body.iter().map(|b| (&b.name, &b.at[..], &b.appearance));
+        obstacles.chain(bodies).chain(self.elastic.iter().map(|e| (&e.name, &e.at[..], &e.appearance)))
+    }
+
+    /// What every solid looks like, with the key of its entry: `obstacle.0`, `body.2`, …
+    pub fn appearances_mut(&mut self) -> impl Iterator<Item = (String, &mut Appearance)> {
+        let key = |section: &'static str| move |(i, appearance)| (format!("{section}.{i}"), appearance);
+        let obstacles = self.obstacle.iter_mut().map(|o| &mut o.appearance).enumerate().map(key("obstacle"));
+        let bodies = self.body.iter_mut().map(|b| &mut b.appearance).enumerate().map(key("body"));
+        let elastics = self.elastic.iter_mut().map(|e| &mut e.appearance).enumerate().map(key("elastic"));
+        obstacles.chain(bodies).chain(elastics)
+    }
+
     /// Every shape in the scene with the key of its entry: `source.0`, `obstacle.2`, `elastic.1.hold.0`, …
     pub fn shapes_mut(&mut self) -> impl Iterator<Item = (String, &mut ShapeEntry)> {
         let key = |section: &'static str| move |(i, shape)| (format!("{section}.{i}"), shape);

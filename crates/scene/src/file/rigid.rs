@@ -1,9 +1,8 @@
 //! Rigid bodies and joints as they are typed.
 
-use super::{Rotation, ShapeEntry, Spin};
+use super::{Appearance, Rotation, ShapeEntry, Spin};
 use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::rigid::RigidBody;
-use bathtub_output::render::SolidLook;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,13 +47,9 @@ pub struct BodyEntry {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub at: Vec<[f64; 3]>,
-    /// Colour in pictures: red, green, blue from 0 to 1; of glass, where it is a tenth of the domain thick. Default: the next of
-    /// `render.solids`; a trace of green for glass.
-    #[schemars(inner(range(min = 0.0, max = 1.0)))]
-    pub colour: Option<[f32; 3]>,
-    /// What it is made of in pictures. Default: matte.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub look: Option<SolidLook>,
+    /// What it looks like in pictures.
+    #[serde(flatten)]
+    pub appearance: Appearance,
 }
 
 /// How a body meets the fluid.

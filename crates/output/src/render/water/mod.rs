@@ -59,7 +59,7 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let outline = settings.water.outline.then(|| Outline::new(&camera, low, high));
     let line = linear(LINE);
 
-    let samples = settings.samples.max(1) as f32;
+    let samples = settings.rays() as f32;
     let look = |x: u32, y: u32, sample: u32| {
         let (right, down) = ((sample as f32 + 0.5) / samples, (0.5 + 0.618_034 * sample as f32).fract());
         let noise = [hash01(x, y, 1), hash01(x, y, 2)];
@@ -269,7 +269,7 @@ impl Scene {
 mod tests {
     use super::*;
     use crate::frame::Surface;
-    use crate::render::SolidLook;
+    use crate::render::{Material, SolidLook};
     use bathtub_engine::geometry::{Pose, Shape, TriMesh};
     use bathtub_engine::grid::Grid;
     use glam::{DQuat, DVec3};
@@ -298,8 +298,10 @@ mod tests {
 
     fn picture_of(water: &TriMesh, surfaces: &[Surface], looks: &[([f32; 3], SolidLook)]) -> Image {
         let grid = Grid::new([16; 3], 1.0 / 16.0, DVec3::ZERO);
-        let (solids, looks) = looks.iter().copied().unzip();
-        let mut settings = RenderSettings { size: Some([SIZE as u32; 2]), solids, looks, ..Default::default() };
+        let materials =
+            surfaces.iter().zip(looks).map(|(s, &(colour, look))| (s.name.clone(), Material::new(colour, look)));
+        let materials = materials.collect();
+        let mut settings = RenderSettings { size: Some([SIZE as u32; 2]), materials, ..Default::default() };
         settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
         settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
         render(&WaterScene { grid: &grid, surfaces, water }, &settings)
@@ -380,7 +382,8 @@ mod tests {
     /// Water against glass: light enters the water without air between, so the pane is invisible but for its outer face.
     #[test]
     fn where_water_and_glass_overlap_there_is_glass() {
-        let hit = Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3 };
+        let hit =
+            Hit { t: 1.0, face_normal: DVec3::Z.as_vec3a(), normal: Vec3A::Z, body: 3, triangle: 0, weights: [0.0; 2] };
         let inwards = Ray { origin: Vec3A::Z, direction: Vec3A::NEG_Z };
         let in_glass = Medium { in_water: false, glass: Some(3) };
         let [here, beyond] = in_glass.sides(&Target::Water(hit), &inwards, &hit);
