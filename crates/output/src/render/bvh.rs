@@ -154,23 +154,29 @@ impl Sight {
         near.zip(far, |near, far| if near <= far { near } else { f32::INFINITY })
     }
 
-    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`.
-    #[inline(always)]
+    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`. A loop over lanes in a
+    /// function of its own is what the compiler turns into arithmetic on all of them at once.
+    #[inline(never)]
     fn intersect(&self, leaf: &Leaf, limit: f32) -> [Lanes; 3] {
-        let [o, d] = [self.ray.origin, self.ray.direction].map(|v| v.to_array().map(Lanes::splat));
-        let [e1, e2] = &leaf.edges;
-        let s = [o[0] - leaf.a[0], o[1] - leaf.a[1], o[2] - leaf.a[2]];
-        let p = cross(&d, e2);
-        let inverse = Lanes::splat(1.0) / dot(e1, &p);
-        let u = dot(&s, &p) * inverse;
-        let q = cross(&s, e1);
-        let v = dot(&d, &q) * inverse;
-        let t = dot(e2, &q) * inverse;
-        // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
-        let inside =
-            u.zip(v, |u, v| if (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING) { 1.0 } else { 0.0 });
-        let t = t.zip(inside, |t, inside| if (inside > 0.0) & (t > 0.0) & (t < limit) { t } else { f32::INFINITY });
-        [t, u, v]
+        let mut met = [Lanes::splat(0.0); 3];
+        let [o, d] = [self.ray.origin, self.ray.direction].map(|v| v.to_array());
+        for n in 0..LANES {
+            let lane = |axes: &[Lanes; 3]| [axes[0].0[n], axes[1].0[n], axes[2].0[n]];
+            let (a, e1, e2) = (lane(&leaf.a), lane(&leaf.edges[0]), lane(&leaf.edges[1]));
+            let s = [o[0] - a[0], o[1] - a[1], o[2] - a[2]];
+            let p = cross(d, e2);
+            let inverse = 1.0 / dot(e1, p);
+            let u = dot(s, p) * inverse;
+            let q = cross(s, e1);
+            let v = dot(d, q) * inverse;
+            let t = dot(e2, q) * inverse;
+            // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
+            let inside = (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING);
+            met[0].0[n] = if inside & (t > 0.0) & (t < limit) { t } else { f32::INFINITY };
+            met[1].0[n] = u;
+            met[2].0[n] = v;
+        }
+        met
     }
 }
 
@@ -188,6 +194,20 @@ impl Lanes {
         }
         result
     }
+
+    /// The least of all.
+    #[inline(always)]
+    fn minimum(self) -> f32 {
+        let lesser = |a: f32, b: f32| if a < b { a } else { b };
+        let four: [f32; 4] = std::array::from_fn(|n| lesser(self.0[n], self.0[n + 4]));
+        lesser(lesser(four[0], four[2]), lesser(four[1], four[3]))
+    }
+
+    /// A bit for each number that is not infinite.
+    #[inline(always)]
+    fn finite(self) -> u32 {
+        (0..LANES).fold(0, |bits, n| bits | u32::from(self.0[n] < f32::INFINITY) << n)
+    }
 }
 
 macro_rules! lane_by_lane {
@@ -203,15 +223,15 @@ macro_rules! lane_by_lane {
     )*};
 }
 
-lane_by_lane!(Add add +, Sub sub -, Mul mul *, Div div /);
+lane_by_lane!(Sub sub -, Mul mul *);
 
 #[inline(always)]
-fn cross(a: &[Lanes; 3], b: &[Lanes; 3]) -> [Lanes; 3] {
+fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[inline(always)]
-fn dot(a: &[Lanes; 3], b: &[Lanes; 3]) -> Lanes {
+fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
@@ -285,11 +305,11 @@ impl Solids {
         let mut best = None;
         let mut nearest = limit;
         self.visit(&Sight::new(ray), 0, &mut nearest, &mut |leaf, [t, u, v], nearest| {
-            for n in 0..LANES {
-                if t.0[n] < *nearest {
-                    *nearest = t.0[n];
-                    best = Some((LANES * leaf + n, t.0[n], u.0[n], v.0[n]));
-                }
+            let least = t.minimum();
+            if least < *nearest {
+                *nearest = least;
+                let lane = t.0.iter().position(|&t| t == least).unwrap_or(0);
+                best = Some((LANES * leaf + lane, least, u.0[lane], v.0[lane]));
             }
             false
         });
@@ -304,7 +324,7 @@ impl Solids {
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
         let mut found = false;
         self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, [t, ..], limit| {
-            found = t.0.iter().any(|t| *t < *limit);
+            found = t.minimum() < *limit;
             found
         });
         found
@@ -358,11 +378,11 @@ impl Solids {
             let node = &self.nodes[child as usize];
             let enter = sight.enter(node, *limit);
             let first = waiting;
-            for n in 0..LANES {
+            let mut met = enter.finite();
+            while met != 0 {
+                let n = met.trailing_zeros() as usize;
+                met &= met - 1;
                 let near = enter.0[n];
-                if near == f32::INFINITY {
-                    continue;
-                }
                 if waiting == STACK {
                     if self.visit(sight, node.children[n], limit, meet) {
                         return true;

@@ -1,6 +1,7 @@
 //! From light to pixels: sRGB, tone curve, dithering, the colour of heat, and noise.
 
 use glam::Vec3A;
+use std::sync::LazyLock;
 
 /// Weights of red, green and blue in perceived brightness.
 pub const LUMINANCE: Vec3A = Vec3A::new(0.2126, 0.7152, 0.0722);
@@ -29,7 +30,19 @@ pub fn tone_map(light: Vec3A) -> Vec3A {
 /// The final bytes: half a level of noise, the same in every frame, hides the steps of smooth gradients.
 pub fn to_bytes(light: Vec3A, x: u32, y: u32) -> [u8; 3] {
     let noise = hash01(x, y, 0x5eed) + hash01(x, y, 0xd17e) - 1.0;
-    tone_map(light).to_array().map(|c| (srgb(c) * 255.0 + 0.5 + 0.5 * noise).clamp(0.0, 255.0) as u8)
+    tone_map(light).to_array().map(|c| (srgb_level(c) + 0.5 + 0.5 * noise).clamp(0.0, 255.0) as u8)
+}
+
+/// Steps of the table of sRGB: between two of them the curve is straight but for a hundredth of a level.
+const STEPS: usize = 4096;
+
+/// Linear light, 0 to 1 → sRGB, 0 to 255, by a table.
+fn srgb_level(linear: f32) -> f32 {
+    static LEVELS: LazyLock<Vec<f32>> =
+        LazyLock::new(|| (0..=STEPS + 1).map(|n| 255.0 * srgb(n as f32 / STEPS as f32)).collect());
+    let at = linear * STEPS as f32;
+    let n = (at as usize).min(STEPS);
+    LEVELS[n] + (at - n as f32) * (LEVELS[n + 1] - LEVELS[n])
 }
 
 /// Light of a body at `kelvin`: Planck's law at a red, a green and a blue wavelength, relative to red at 1500 K.
@@ -85,6 +98,14 @@ mod tests {
     fn srgb_and_linear_are_inverse() {
         for c in [0.0, 0.02, 0.2, 0.5, 1.0] {
             assert!((srgb(linear([c; 3]).x) - c).abs() < 1e-5);
+        }
+    }
+
+    #[test]
+    fn the_table_is_the_curve() {
+        for n in 0..=100_000 {
+            let linear = n as f32 / 1e5;
+            assert!((srgb_level(linear) - 255.0 * srgb(linear)).abs() < 0.01, "{linear}");
         }
     }
 

@@ -17,6 +17,8 @@ const RAYS: usize = 2;
 const BETWEEN: usize = 3;
 /// Surfaces that a ray may cross.
 const CROSSINGS: usize = 16;
+/// Rays that have lost all but this part of their light are dropped.
+const SPENT: f32 = 0.02;
 /// Blur passes, for the light is not a point.
 const BLUR: usize = 2;
 
@@ -210,6 +212,9 @@ fn landing(scene: &Scene, ray: Ray) -> Landing {
                 ray = Ray { origin: ray.at(distance) + scene.skin * outwards, direction };
                 left *= part;
                 medium = side;
+                if left.max_element() < SPENT {
+                    break;
+                }
             }
         }
     }

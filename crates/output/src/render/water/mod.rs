@@ -20,7 +20,7 @@ use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
 use super::interface::cross;
-use super::sampling::sampled;
+use super::sampling::{Seen, sampled};
 use super::settings::RenderSettings;
 use super::shade::{Arriving, DIFFUSE, Place, SKY_MEAN, Surfaces};
 use crate::picture::Image;
@@ -49,6 +49,12 @@ const BRIGHT_SKY: f32 = 2.4;
 const DEFAULT_DEPTH: f32 = 0.5;
 /// Colour of the domain's outline.
 const LINE: [f32; 3] = [0.16, 0.22, 0.28];
+/// What is left of it before water and solids, whose own shape it would hide.
+const LINE_BEFORE_THINGS: f32 = 0.3;
+/// The pattern of the floor is seen where it gives more than this part of a pixel's light.
+const PLAIN: f32 = 0.1;
+/// From this split on, a ray that comes from within goes the way that most of its light takes: what is reflected there or what leaves.
+const ONE_WAY_DEPTH: u8 = 2;
 
 /// Draw water.
 pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
@@ -64,12 +70,14 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
         let (right, down) = ((sample as f32 + 0.5) / samples, (0.5 + 0.618_034 * sample as f32).fract());
         let noise = [hash01(x, y, 1), hash01(x, y, 2)];
         let ray = camera.ray(x as f32 + right, y as f32 + down);
-        let (light, distance) = stage.look(ray, floor.as_ref(), Place { sample, noise });
-        (light.min(Vec3A::splat(BRIGHTEST)), distance)
+        stage.look(ray, floor.as_ref(), Place { sample, noise })
     };
     let mut image = sampled(camera.size, settings, look);
     if let Some(outline) = &outline {
-        image.draw(|x, y, light, nearest| light.lerp(line, outline.opacity(x, y, nearest)));
+        image.draw(|x, y, seen| {
+            let fading = if seen.thing.is_some() { LINE_BEFORE_THINGS } else { 1.0 };
+            seen.light.lerp(line, fading * outline.opacity(x, y, seen.distance))
+        });
     }
     image.bytes(settings.exposure)
 }
@@ -113,6 +121,17 @@ enum Target {
     Surroundings,
 }
 
+impl Target {
+    /// Which thing it is. The floor has a pattern, and what is behind everything costs nothing.
+    fn thing(&self) -> Option<u32> {
+        match self {
+            Self::Floor | Self::Surroundings => None,
+            Self::Water(_) => Some(0),
+            Self::Glass(hit) | Self::Solid(hit) => Some(1 + hit.body as u32),
+        }
+    }
+}
+
 impl Scene {
     fn new(scene: &WaterScene, settings: &RenderSettings, camera: &Camera) -> Self {
         let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
@@ -136,15 +155,16 @@ impl Scene {
         }
     }
 
-    /// Light along a ray from the camera, and the distance of what it meets first.
-    fn look(&self, ray: Ray, floor: Option<&FloorLight>, place: Place) -> (Vec3A, f32) {
+    /// What a ray from the camera shows.
+    fn look(&self, ray: Ray, floor: Option<&FloorLight>, place: Place) -> Seen {
         let mut light = Vec3A::ZERO;
-        let mut nearest = None;
+        let mut first = None;
+        let mut tiles = 0u32;
         let start = Path { ray, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
         let mut paths = vec![start];
         while let Some(Path { ray, mut weight, medium, depth, glass_surfaces }) = paths.pop() {
             let (target, distance) = self.meet(&ray, medium, depth);
-            nearest.get_or_insert(distance);
+            first.get_or_insert((distance, target.thing()));
             if distance < f32::INFINITY {
                 let clear = if medium.is_water() { (-self.haze * distance).exp() } else { 1.0 };
                 light += weight * self.haze_light * (1.0 - clear);
@@ -156,7 +176,12 @@ impl Scene {
                     let arriving = |start| self.arriving(start, medium.is_water());
                     light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
                 }
-                Target::Floor => light += weight * self.floor(point, floor),
+                Target::Floor => {
+                    light += weight * self.floor(point, floor);
+                    if weight.max_element() > PLAIN {
+                        tiles = self.studio.tile(point).wrapping_add(31u32.wrapping_mul(tiles));
+                    }
+                }
                 Target::Surroundings if depth == 0 && glass_surfaces == 0 => {
                     light += weight * self.studio.backdrop(ray.direction);
                 }
@@ -176,21 +201,29 @@ impl Scene {
                             paths.push(Path { ray, weight, medium, depth, glass_surfaces });
                         }
                     };
+                    let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
+                    let reflectance = match one_way {
+                        true => crossing.reflectance.round(),
+                        false => crossing.reflectance,
+                    };
                     if let Some(direction) = crossing.refracted {
                         let (depth, glass_surfaces) =
                             if is_pane { (depth, glass_surfaces + 1) } else { (depth + 1, glass_surfaces) };
-                        go_on(direction, 1.0 - crossing.reflectance, beyond, depth, glass_surfaces);
+                        go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
-                    let mirrored = weight * crossing.reflectance;
+                    let mirrored = weight * reflectance;
                     if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
-                        go_on(crossing.reflected, crossing.reflectance, here, depth + 1, glass_surfaces);
+                        go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
                     }
                 }
             }
         }
-        (light, nearest.unwrap_or(f32::INFINITY))
+        let (distance, thing) = first.unwrap_or((f32::INFINITY, None));
+        // Between two tiles is a joint.
+        let thing = thing.map(|thing| (thing, tiles));
+        Seen { light: light.min(Vec3A::splat(BRIGHTEST)), distance, thing }
     }
 
     /// What a ray would see if there were nothing but the surroundings.

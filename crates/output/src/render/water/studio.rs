@@ -123,15 +123,27 @@ impl Studio {
         self.horizon.lerp(self.zenith, blend) * below
     }
 
+    /// Which tile of the floor a point is on, as a number.
+    pub fn tile(&self, point: Vec3A) -> u32 {
+        let [x, z] = self.tiles(point).map(|at| at.floor() as i32 as u32);
+        x.wrapping_add(z.wrapping_mul(0x9e37_79b1)) | 1
+    }
+
+    /// A point of the floor, in tiles from the middle.
+    fn tiles(&self, point: Vec3A) -> [f32; 2] {
+        [point.x - self.middle.x, point.z - self.middle.z].map(|c| TILES * c / self.reach)
+    }
+
     /// The floor at a point where `arriving` of the open floor's light arrives.
     pub fn floor(&self, point: Vec3A, arriving: Vec3A) -> Vec3A {
         let away = (point - self.middle) / self.reach;
         let distance = away.length();
         let tile = |c: f32| {
-            let from_joint = 0.5 - ((TILES * c).rem_euclid(1.0) - 0.5).abs();
+            let from_joint = 0.5 - (c.rem_euclid(1.0) - 0.5).abs();
             smoothstep([0.4 * JOINT, JOINT], from_joint)
         };
-        let tiles = tile(away.x).min(tile(away.z));
+        let [x, z] = self.tiles(point).map(tile);
+        let tiles = x.min(z);
         let near = 1.0 - smoothstep([0.5, 1.6], distance);
         let albedo = self.floor * (1.0 - near * (1.0 - JOINT_SHADE) * (1.0 - tiles));
         (albedo * arriving).lerp(self.horizon, smoothstep(HORIZON, distance))
