@@ -31,7 +31,8 @@ impl FrameList {
         for stretch in &self.0 {
             let first = stretch.first.or(there.first().copied()).unwrap_or_default();
             let last = stretch.last.or(there.last().copied()).unwrap_or_default();
-            let is_meant = |frame: &&u64| (first..=last).contains(*frame) && (**frame - first) % stretch.step == 0;
+            let is_meant =
+                |frame: &&u64| (first..=last).contains(*frame) && (**frame - first).is_multiple_of(stretch.step);
             let found: Vec<u64> = there.iter().filter(is_meant).copied().collect();
             let meant = last.checked_sub(first).map_or(0, |length| length / stretch.step + 1);
             let told = || format!("--frames {}: there are frames {}", stretch.written, ranges(there));

@@ -209,7 +209,7 @@ impl Run<'_> {
             },
         };
         frame::write(&self.directory.frames(), &frame, self.directory.scene_hash(), &settings)?;
-        let is_drawn = frame.index % self.pace.preview.unwrap_or(1) == 0;
+        let is_drawn = frame.index.is_multiple_of(self.pace.preview.unwrap_or(1));
         self.painter.as_mut().filter(|_| is_drawn).map_or(Ok(()), |painter| painter.draw(frame))
     }
 
