@@ -118,7 +118,7 @@ pub struct RenderArgs {
     /// Position of the camera, m; short for --set render.camera.from.
     #[arg(long, value_name = "X,Y,Z", allow_hyphen_values = true)]
     pub camera: Option<String>,
-    /// Change any key of the render section, as in render.camera.azimuth=120, or the look of a solid, as in body.ball.colour=[1,0,0]; may be
+    /// Change any key of the render section, as in render.camera.azimuth=120, or the look of a solid, as in body.ball.look=glass; may be
     /// repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,

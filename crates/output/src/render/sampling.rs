@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_is_between_agrees_with_what_a_ray_would_show() {
         let rays = AtomicUsize::new(0);
-        let settings = RenderSettings { samples: 1, ..Default::default() };
+        let settings = RenderSettings { samples: Some(1), ..Default::default() };
         let picture = sampled(SIZE, &settings, |x, y, _| {
             rays.fetch_add(1, Ordering::Relaxed);
             scene(x, y)
