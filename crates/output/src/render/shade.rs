@@ -85,6 +85,8 @@ pub struct Surfaces {
     pub key: Lamp,
     pub rim: Lamp,
     pub sky: Vec3A,
+    /// Light on solids from where the viewer stands, which shadows do not take.
+    pub fill: Vec3A,
     /// Of the surfaces, in their order.
     finishes: Vec<Finish>,
     /// Height of the ground, m.
@@ -115,6 +117,7 @@ impl Surfaces {
             key: Lamp::new(&settings.key),
             rim: Lamp::new(&settings.rim),
             sky: linear(settings.sky) * settings.sky_strength,
+            fill: Vec3A::ZERO,
             finishes,
             ground: settings.backdrop.ground.then_some(low.y),
             skin: 2e-4 * reach,
@@ -142,11 +145,12 @@ impl Surfaces {
         let key = self.key_visibility(start, face, place) * key;
         let sky = self.sky_light(start, n, albedo, place) * open;
         let lambert = |lamp: &Lamp| lamp.light * n.dot(lamp.toward).max(0.0);
-        let diffuse = albedo * (DIFFUSE * (key * lambert(&self.key) + 0.5 * open * lambert(&self.rim)) + sky);
+        let facing = -n.dot(ray.direction);
+        let lamps = key * lambert(&self.key) + 0.5 * open * lambert(&self.rim) + facing * open * self.fill;
+        let diffuse = albedo * (DIFFUSE * lamps + sky);
 
         // Highlights, and reflection of the sky towards the outline.
         let Gloss { power, strength, mirror: polish } = finish.gloss;
-        let facing = -n.dot(ray.direction);
         let fresnel = 0.04 + 0.96 * (1.0 - facing).max(0.0).powi(5);
         let gloss = |lamp: &Lamp| {
             let half = (lamp.toward - ray.direction).normalize();

@@ -46,7 +46,7 @@ const FILL: f32 = 0.3;
 /// The sky of a bright studio, relative to that of the dark one in which smoke is shown.
 const BRIGHT_SKY: f32 = 2.4;
 /// Depth at which water has its colour where the settings leave it open, in domain sizes.
-const DEFAULT_DEPTH: f32 = 0.5;
+const DEFAULT_DEPTH: f32 = 0.7;
 /// Colour of the domain's outline.
 const LINE: [f32; 3] = [0.16, 0.22, 0.28];
 /// What is left of it before water and solids, whose own shape it would hide.
@@ -137,6 +137,7 @@ impl Scene {
         let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
         let mut surfaces = Surfaces::new(scene.surfaces, settings, low, high);
         surfaces.sky *= BRIGHT_SKY;
+        surfaces.fill = FILL * surfaces.key.light;
         let look = &settings.water;
         let depth = look.depth.unwrap_or(DEFAULT_DEPTH * surfaces.reach);
         let colour = linear(look.colour).max(Vec3A::splat(1e-4));
