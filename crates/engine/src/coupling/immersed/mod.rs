@@ -2,6 +2,7 @@
 
 mod deforming;
 mod keep_out;
+mod pushes;
 
 use crate::cut::voxels::{Voxels, voxelise};
 use crate::cut::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
@@ -20,9 +21,6 @@ const BAND: f64 = 8.0;
 
 /// Longest edge of the triangles that stand for curved shapes, in cells: a cell sees no finer. Their volume is exact by construction.
 const MAX_EDGE: f64 = 1.0;
-
-/// Solids this near to a side of the domain, in cells, touch it: twice the distance within which triangles are laid on planes of the grid.
-const AT_SIDE: f64 = 2e-3;
 
 /// Cells between samples of the distance that keeps particles out: fine enough for walls of a cell and a half.
 const SKIN_SAMPLE: f64 = 0.5;
@@ -245,63 +243,10 @@ impl Immersed {
         there.map(|body| (speed(body), &body.name[..])).max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// What scripted solids that move push into cells, in units of dx², m/s, name by name; and, if `is_exact`, whether that is inside
-    /// another solid.
-    pub(super) fn scripted_pushes<'a>(
-        &'a self,
-        grid: &'a Grid,
-        is_exact: bool,
-    ) -> impl Iterator<Item = (&'a str, Vec<(usize, f64, bool)>)> + 'a {
-        let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
-        let of_body = move |body: &'a Body| {
-            let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
-            let push = move |polygon: CutPolygon| {
-                let flux = body.velocity.at(polygon.centroid).dot(polygon.area) / (grid.dx * grid.dx);
-                let is_inside = |other: &Body| {
-                    other.pose.position.distance(polygon.centroid) < other.radius
-                        && other.distance_at(polygon.centroid) < 0.0
-                };
-                (polygon.cell, flux, is_exact && others().any(is_inside))
-            };
-            (&body.name[..], body.exposed().map(push).collect())
-        };
-        self.bodies.iter().filter(moving).map(of_body)
-    }
-
     /// Where pressure acts on surfaces: cells, and areas outwards, m²; without those that are met otherwise.
     pub(super) fn areas(&self, is_met: impl Fn(SurfaceId) -> bool) -> impl Iterator<Item = (usize, DVec3)> {
         let others = self.numbered().filter(move |(surface, body)| body.is_there && !is_met(*surface));
         others.flat_map(|(_, body)| body.exposed().map(|polygon| (polygon.cell, polygon.area)))
-    }
-
-    /// What scripted and led bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,
-    /// m/s, with their names: all that those push which touch one, and what those draw which leave through one.
-    pub(super) fn at_sides(
-        &self,
-        grid: &Grid,
-        walls: [[Wall; 2]; 3],
-        is_led: impl Fn(SurfaceId) -> bool,
-    ) -> Vec<(&str, f64)> {
-        let of_body = |surface: SurfaceId, body: &Body| {
-            let vertices = || body.surface.vertices.iter().map(|v| (body.pose.apply(*v) - grid.origin) / grid.dx);
-            let min = vertices().fold(DVec3::INFINITY, DVec3::min);
-            let max = vertices().fold(DVec3::NEG_INFINITY, DVec3::max);
-            let along = |axis: Axis| {
-                let a = axis.index();
-                let beyond = [-min[a], max[a] - grid.dims[a] as f64];
-                let at_side = |side: usize| walls[a][side] == Wall::Closed && beyond[side] >= -AT_SIDE;
-                let flux: f64 = body.exposed().map(|p| self.velocity_at(surface, p.centroid)[a] * p.area[a]).sum();
-                let touches = (0..2).any(|side| at_side(side) && beyond[side] <= AT_SIDE);
-                let leaves = (0..2).any(|side| at_side(side) && (body.velocity.linear[a] > 0.0) == (side == 1));
-                if touches || leaves && flux < 0.0 { flux.abs() / (grid.dx * grid.dx) } else { 0.0 }
-            };
-            Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(along).sum::<f64>()
-        };
-        let moving = |(surface, body): &(SurfaceId, &Body)| match &body.drive {
-            Drive::Scripted(motion) => !motion.is_static(),
-            Drive::Answers => is_led(*surface),
-        };
-        self.numbered().filter(moving).map(|(surface, body)| (&body.name[..], of_body(surface, body))).collect()
     }
 
     /// What a surface is called.
