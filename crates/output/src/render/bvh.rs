@@ -14,6 +14,7 @@ use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
 use glam::Vec3A;
 use rayon::prelude::*;
+use wide::f32x8;
 
 /// Boxes of a node, and triangles of a leaf: what a register holds.
 const LANES: usize = 8;
@@ -23,6 +24,8 @@ const BINS: usize = 16;
 const MANY: usize = 4096;
 /// Nodes that wait to be visited; where there are more, a visit begins within the visit.
 const STACK: usize = 40;
+/// A direction with less than this along an axis is across it.
+const ALONG: f32 = 1e-20;
 /// Error of barycentric coordinates.
 const ROUNDING: f32 = 1e-6;
 
@@ -74,15 +77,10 @@ struct Shading {
     number: u32,
 }
 
-/// Eight numbers that are worked on together.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-struct Lanes([f32; LANES]);
-
 /// Eight boxes, by their lower and upper planes along the axes, and what is in each: a node, or a leaf if `LEAF` is set.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    planes: [[Lanes; 3]; 2],
+    planes: [[f32x8; 3]; 2],
     children: [u32; LANES],
 }
 
@@ -91,8 +89,8 @@ const LEAF: u32 = 1 << 31;
 /// Eight triangles: corners and edges, axis by axis. What is missing has no area.
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
-    a: [Lanes; 3],
-    edges: [[Lanes; 3]; 2],
+    a: [f32x8; 3],
+    edges: [[f32x8; 3]; 2],
 }
 
 /// The box around a triangle.
@@ -127,111 +125,74 @@ impl Bounds {
 }
 
 /// A ray, ready for boxes.
-struct Sight {
+pub struct Sight {
     ray: Ray,
-    inverse: [f32; 3],
+    origin: [f32x8; 3],
+    inverse: [f32x8; 3],
     /// Which plane of a box it meets first along each axis.
     near: [usize; 3],
 }
 
 impl Sight {
-    fn new(ray: &Ray) -> Self {
-        let inverse = ray.direction.recip().to_array();
-        Self { ray: *ray, inverse, near: inverse.map(|i| usize::from(i < 0.0)) }
+    pub fn new(ray: &Ray) -> Self {
+        // Along a plane, a ray meets it very far away rather than nowhere: zero times infinity would be no number.
+        let inverse = ray.direction.to_array().map(|d| if d.abs() < ALONG { ALONG.recip().copysign(d) } else { d.recip() });
+        Self {
+            ray: *ray,
+            origin: ray.origin.to_array().map(f32x8::splat),
+            inverse: inverse.map(f32x8::splat),
+            near: inverse.map(|i| usize::from(i < 0.0)),
+        }
     }
 
-    /// Distances at which it enters boxes; infinite for those that it does not meet before `limit`.
+    /// Distances at which it enters boxes, and a bit for each that it meets before `limit`.
     #[inline(always)]
-    fn enter(&self, node: &Node, limit: f32) -> Lanes {
-        let (mut near, mut far) = (Lanes::splat(0.0), Lanes::splat(limit));
-        for (axis, from) in self.ray.origin.to_array().into_iter().enumerate() {
+    fn enter(&self, node: &Node, limit: f32) -> ([f32; LANES], u32) {
+        let (mut near, mut far) = (f32x8::ZERO, f32x8::splat(limit));
+        for axis in 0..3 {
             let (first, last) = (node.planes[self.near[axis]][axis], node.planes[1 - self.near[axis]][axis]);
-            let (from, inverse) = (Lanes::splat(from), Lanes::splat(self.inverse[axis]));
-            // Not a number where the ray lies in the plane: then it does not count.
-            near = ((first - from) * inverse).zip(near, |enter, near| if enter > near { enter } else { near });
-            far = ((last - from) * inverse).zip(far, |leave, far| if leave < far { leave } else { far });
+            near = near.fast_max((first - self.origin[axis]) * self.inverse[axis]);
+            far = far.fast_min((last - self.origin[axis]) * self.inverse[axis]);
         }
-        near.zip(far, |near, far| if near <= far { near } else { f32::INFINITY })
+        (near.to_array(), near.simd_le(far).to_bitmask())
     }
 
-    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`. A loop over lanes in a
-    /// function of its own is what the compiler turns into arithmetic on all of them at once.
-    #[inline(never)]
-    fn intersect(&self, leaf: &Leaf, limit: f32) -> [Lanes; 3] {
-        let mut met = [Lanes::splat(0.0); 3];
-        let [o, d] = [self.ray.origin, self.ray.direction].map(|v| v.to_array());
-        for n in 0..LANES {
-            let lane = |axes: &[Lanes; 3]| [axes[0].0[n], axes[1].0[n], axes[2].0[n]];
-            let (a, e1, e2) = (lane(&leaf.a), lane(&leaf.edges[0]), lane(&leaf.edges[1]));
-            let s = [o[0] - a[0], o[1] - a[1], o[2] - a[2]];
-            let p = cross(d, e2);
-            let inverse = 1.0 / dot(e1, p);
-            let u = dot(s, p) * inverse;
-            let q = cross(s, e1);
-            let v = dot(d, q) * inverse;
-            let t = dot(e2, q) * inverse;
-            // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
-            let inside = (u >= -ROUNDING) & (v >= -ROUNDING) & (u + v <= 1.0 + ROUNDING);
-            met[0].0[n] = if inside & (t > 0.0) & (t < limit) { t } else { f32::INFINITY };
-            met[1].0[n] = u;
-            met[2].0[n] = v;
-        }
-        met
+    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`.
+    #[inline(always)]
+    fn intersect(&self, leaf: &Leaf, limit: f32) -> [f32x8; 3] {
+        let d = self.ray.direction.to_array().map(f32x8::splat);
+        let s = [0, 1, 2].map(|axis| self.origin[axis] - leaf.a[axis]);
+        let [e1, e2] = leaf.edges;
+        let p = cross(d, e2);
+        let inverse = f32x8::ONE / dot(e1, p);
+        let u = dot(s, p) * inverse;
+        let q = cross(s, e1);
+        let v = dot(d, q) * inverse;
+        let t = dot(e2, q) * inverse;
+        // A degenerate triangle makes these NaN, and every comparison false. A ray through an edge meets both triangles rather than none.
+        let [low, high] = [-ROUNDING, 1.0 + ROUNDING].map(f32x8::splat);
+        let inside = u.simd_ge(low) & v.simd_ge(low) & (u + v).simd_le(high);
+        let met = inside & t.simd_gt(f32x8::ZERO) & t.simd_lt(f32x8::splat(limit));
+        [met.bitselect(t, f32x8::splat(f32::INFINITY)), u, v]
     }
 }
 
-impl Lanes {
-    #[inline(always)]
-    fn splat(value: f32) -> Self {
-        Self([value; LANES])
-    }
-
-    #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(f32, f32) -> f32) -> Self {
-        let mut result = self;
-        for n in 0..LANES {
-            result.0[n] = f(self.0[n], other.0[n]);
-        }
-        result
-    }
-
-    /// The least of all.
-    #[inline(always)]
-    fn minimum(self) -> f32 {
-        let lesser = |a: f32, b: f32| if a < b { a } else { b };
-        let four: [f32; 4] = std::array::from_fn(|n| lesser(self.0[n], self.0[n + 4]));
-        lesser(lesser(four[0], four[2]), lesser(four[1], four[3]))
-    }
-
-    /// A bit for each number that is not infinite.
-    #[inline(always)]
-    fn finite(self) -> u32 {
-        (0..LANES).fold(0, |bits, n| bits | u32::from(self.0[n] < f32::INFINITY) << n)
-    }
+/// The least of eight.
+#[inline(always)]
+fn minimum(lanes: f32x8) -> f32 {
+    let lesser = |a: f32, b: f32| if a < b { a } else { b };
+    let t = lanes.to_array();
+    let four: [f32; 4] = std::array::from_fn(|n| lesser(t[n], t[n + 4]));
+    lesser(lesser(four[0], four[2]), lesser(four[1], four[3]))
 }
-
-macro_rules! lane_by_lane {
-    ($($operator:ident $function:ident $sign:tt),*) => {$(
-        impl std::ops::$operator for Lanes {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $function(self, other: Self) -> Self {
-                self.zip(other, |a, b| a $sign b)
-            }
-        }
-    )*};
-}
-
-lane_by_lane!(Sub sub -, Mul mul *);
 
 #[inline(always)]
-fn cross(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
+fn cross(a: [f32x8; 3], b: [f32x8; 3]) -> [f32x8; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 #[inline(always)]
-fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
+fn dot(a: [f32x8; 3], b: [f32x8; 3]) -> f32x8 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
@@ -302,14 +263,19 @@ impl Solids {
 
     /// The nearest triangle before `limit`.
     pub fn nearest(&self, ray: &Ray, limit: f32) -> Option<Hit> {
+        self.nearest_along(&Sight::new(ray), limit)
+    }
+
+    /// The same for a ray that several trees are asked about.
+    pub fn nearest_along(&self, sight: &Sight, limit: f32) -> Option<Hit> {
         let mut best = None;
         let mut nearest = limit;
-        self.visit(&Sight::new(ray), 0, &mut nearest, &mut |leaf, [t, u, v], nearest| {
-            let least = t.minimum();
+        self.visit(sight, 0, &mut nearest, &mut |leaf, [t, u, v], nearest| {
+            let least = minimum(t);
             if least < *nearest {
                 *nearest = least;
-                let lane = t.0.iter().position(|&t| t == least).unwrap_or(0);
-                best = Some((LANES * leaf + lane, least, u.0[lane], v.0[lane]));
+                let lane = t.simd_eq(f32x8::splat(least)).to_bitmask().trailing_zeros() as usize;
+                best = Some((LANES * leaf + lane, least, u.to_array()[lane], v.to_array()[lane]));
             }
             false
         });
@@ -322,12 +288,7 @@ impl Solids {
 
     /// Whether anything is in the way before `limit`.
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
-        let mut found = false;
-        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, [t, ..], limit| {
-            found = t.minimum() < *limit;
-            found
-        });
-        found
+        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, [t, ..], limit| minimum(t) < *limit)
     }
 
     /// The stretches of a ray of this length that lie inside a solid, as distances; `skin` separates two crossings.
@@ -354,52 +315,59 @@ impl Solids {
         sight: &Sight,
         root: u32,
         limit: &mut f32,
-        meet: &mut impl FnMut(usize, [Lanes; 3], &mut f32) -> bool,
+        meet: &mut impl FnMut(usize, [f32x8; 3], &mut f32) -> bool,
     ) -> bool {
         if self.nodes.is_empty() {
             return false;
         }
         let mut stack = [(0u32, 0f32); STACK];
-        stack[0].0 = root;
-        let mut waiting = 1;
-        while waiting > 0 {
-            waiting -= 1;
-            let (child, near) = stack[waiting];
-            if near > *limit {
-                continue;
-            }
+        let mut waiting = 0;
+        let mut child = root;
+        loop {
             if child & LEAF != 0 {
                 let leaf = (child & !LEAF) as usize;
                 if meet(leaf, sight.intersect(&self.leaves[leaf], *limit), limit) {
                     return true;
                 }
-                continue;
-            }
-            let node = &self.nodes[child as usize];
-            let enter = sight.enter(node, *limit);
-            let first = waiting;
-            let mut met = enter.finite();
-            while met != 0 {
-                let n = met.trailing_zeros() as usize;
-                met &= met - 1;
-                let near = enter.0[n];
-                if waiting == STACK {
-                    if self.visit(sight, node.children[n], limit, meet) {
-                        return true;
-                    }
+            } else {
+                let node = &self.nodes[child as usize];
+                let (enter, mut met) = sight.enter(node, *limit);
+                if met.is_power_of_two() {
+                    child = node.children[met.trailing_zeros() as usize % LANES];
                     continue;
                 }
-                // The nearest goes on top.
-                let mut place = waiting;
-                while place > first && stack[place - 1].1 < near {
-                    stack[place] = stack[place - 1];
-                    place -= 1;
+                let first = waiting;
+                while met != 0 {
+                    let n = met.trailing_zeros() as usize % LANES;
+                    met &= met - 1;
+                    let near = enter[n];
+                    if waiting == STACK {
+                        if self.visit(sight, node.children[n], limit, meet) {
+                            return true;
+                        }
+                        continue;
+                    }
+                    // The nearest goes on top.
+                    let mut place = waiting;
+                    while place > first && stack[place - 1].1 < near {
+                        stack[place] = stack[place - 1];
+                        place -= 1;
+                    }
+                    stack[place] = (node.children[n], near);
+                    waiting += 1;
                 }
-                stack[place] = (node.children[n], near);
-                waiting += 1;
+            }
+            loop {
+                if waiting == 0 {
+                    return false;
+                }
+                waiting -= 1;
+                if stack[waiting].1 <= *limit {
+                    child = stack[waiting].0;
+                    break;
+                }
             }
         }
-        false
     }
 }
 
@@ -413,28 +381,25 @@ struct Built {
 /// Build the tree over some triangles, whose boxes are reordered.
 fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
     // Into so many parts, the widest first.
-    let mut parts: Vec<&mut [Boxed]> = vec![boxes];
+    let mut parts: Vec<(Bounds, &mut [Boxed])> = vec![(Bounds::of(boxes), boxes)];
     while parts.len() < LANES {
-        let cost = |part: &&mut [Boxed]| if part.len() > LANES { Bounds::of(part).half_area() } else { -1.0 };
-        let costs: Vec<f32> = parts.iter().map(cost).collect();
-        let widest = (0..parts.len()).max_by(|&a, &b| costs[a].total_cmp(&costs[b]).then(b.cmp(&a)));
-        let Some(widest) = widest.filter(|&n| costs[n] >= 0.0) else { break };
-        let part = parts.remove(widest);
+        let area = |n: &usize| parts[*n].0.half_area();
+        let large = (0..parts.len()).filter(|&n| parts[n].1.len() > LANES);
+        let Some(widest) = large.max_by(|a, b| area(a).total_cmp(&area(b)).then(b.cmp(a))) else { break };
+        let (_, part) = parts.remove(widest);
         let middle = partition(part);
         let (first, second) = part.split_at_mut(middle);
-        parts.insert(widest, second);
-        parts.insert(widest, first);
+        parts.insert(widest, (Bounds::of(second), second));
+        parts.insert(widest, (Bounds::of(first), first));
     }
-    let mut node = Node {
-        planes: [[Lanes([f32::INFINITY; LANES]); 3], [Lanes([f32::NEG_INFINITY; LANES]); 3]],
-        children: [0; LANES],
-    };
-    for (n, part) in parts.iter().enumerate() {
-        let Bounds { low, high } = Bounds::of(part);
+    let mut planes = [[[f32::INFINITY; LANES]; 3], [[f32::NEG_INFINITY; LANES]; 3]];
+    for (n, (Bounds { low, high }, _)) in parts.iter().enumerate() {
         for axis in 0..3 {
-            (node.planes[0][axis].0[n], node.planes[1][axis].0[n]) = (low[axis], high[axis]);
+            (planes[0][axis][n], planes[1][axis][n]) = (low[axis], high[axis]);
         }
     }
+    let node = Node { planes: planes.map(|axes| axes.map(f32x8::new)), children: [0; LANES] };
+    let mut parts: Vec<&mut [Boxed]> = parts.into_iter().map(|(_, part)| part).collect();
     let is_many = parts.iter().any(|part| part.len() > MANY);
     let subtree = |part: &mut [Boxed]| (part.len() > LANES).then(|| build(triangles, part));
     let subtrees: Vec<Option<Built>> = if is_many {
@@ -464,17 +429,16 @@ fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
 }
 
 fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, [Option<u32>; LANES]) {
-    let nothing = [Lanes([0.0; LANES]); 3];
-    let (mut leaf, mut members) = (Leaf { a: nothing, edges: [nothing; 2] }, [None; LANES]);
+    let (mut corners, mut members) = ([[[0.0; LANES]; 3]; 3], [None; LANES]);
     for (n, boxed) in part.iter().enumerate() {
-        let Triangle { a, edges, .. } = &triangles[boxed.triangle as usize];
+        let Triangle { a, edges: [e1, e2], .. } = &triangles[boxed.triangle as usize];
         members[n] = Some(boxed.triangle);
-        for axis in 0..3 {
-            leaf.a[axis].0[n] = a[axis];
-            (0..2).for_each(|e| leaf.edges[e][axis].0[n] = edges[e][axis]);
+        for (lanes, vector) in corners.iter_mut().zip([a, e1, e2]) {
+            (0..3).for_each(|axis| lanes[axis][n] = vector[axis]);
         }
     }
-    (leaf, members)
+    let [a, e1, e2] = corners.map(|axes| axes.map(f32x8::new));
+    (Leaf { a, edges: [e1, e2] }, members)
 }
 
 /// Sort boxes into two parts by the cheapest plane; returns the size of the first.
@@ -553,7 +517,7 @@ mod tests {
             let target = Vec3A::new((n % 11) as f32, (n % 13) as f32, (n % 17) as f32) / 17.0;
             let ray = Ray { origin, direction: (target - origin).normalize() };
             let sight = Sight::new(&ray);
-            let slow = solids.leaves.iter().flat_map(|leaf| sight.intersect(leaf, 10.0)[0].0);
+            let slow = solids.leaves.iter().flat_map(|leaf| sight.intersect(leaf, 10.0)[0].to_array());
             let slow = slow.filter(|t| t.is_finite()).min_by(f32::total_cmp);
             assert_eq!(solids.nearest(&ray, 10.0).map(|h| h.t), slow);
             assert_eq!(solids.occluded(&ray, 10.0), slow.is_some());

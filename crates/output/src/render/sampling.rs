@@ -16,6 +16,9 @@ const SAME: f32 = 0.03;
 /// Pixels of one thing that differ by less than this part of white, in any colour, tell what is between them.
 const AGREED: f32 = 0.03;
 
+/// Edge of a tile, pixels.
+const TILE: usize = 16;
+
 /// What a ray through a pixel shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
@@ -40,7 +43,6 @@ pub fn sampled(
 ) -> Sampled {
     let (across, samples) = (width as usize, settings.rays());
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
-    let count = across * height as usize;
     // Roots are near enough to sRGB where only differences count.
     let display = |light: Vec3A| Vec3A::from(tone_map(light * settings.exposure).to_array().map(f32::sqrt));
     let first = one_each([width, height], &display, |x, y| look(x, y, 0));
@@ -70,7 +72,7 @@ pub fn sampled(
         }
         Seen { light: all.light / samples as f32, ..all }
     };
-    let pixels = (0..count).into_par_iter().with_min_len(across).map(refined).collect();
+    let pixels = in_tiles([across, height as usize], |x, y| refined(x + across * y));
     Sampled { size: [width, height], pixels }
 }
 
@@ -81,12 +83,10 @@ fn one_each(
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Vec<Seen> {
     let sparse = [width, height].map(|n| n.div_ceil(2) as usize);
-    let known: Vec<(Seen, Vec3A)> = (0..sparse[0] * sparse[1])
-        .into_par_iter()
-        .with_min_len(sparse[0])
-        .map(|n| look(2 * (n % sparse[0]) as u32, 2 * (n / sparse[0]) as u32))
-        .map(|seen| (seen, display(seen.light)))
-        .collect();
+    let known = in_tiles(sparse, |x, y| {
+        let seen = look(2 * x as u32, 2 * y as u32);
+        (seen, display(seen.light))
+    });
     let agreed = |x: usize, y: usize| {
         // Those around it: two of its row or column, twice each, or four.
         let corner = |right: usize, down: usize| {
@@ -105,14 +105,28 @@ fn one_each(
             thing: Some(thing),
         })
     };
-    let rows = (0..height as usize).into_par_iter().flat_map_iter(|y| {
-        let (known, agreed, look) = (&known, &agreed, &look);
-        (0..width as usize).map(move |x| match x % 2 == 0 && y % 2 == 0 {
-            true => known[x / 2 + sparse[0] * (y / 2)].0,
-            false => agreed(x, y).unwrap_or_else(|| look(x as u32, y as u32)),
-        })
-    });
-    rows.collect()
+    in_tiles([width, height].map(|n| n as usize), |x, y| match x % 2 == 0 && y % 2 == 0 {
+        true => known[x / 2 + sparse[0] * (y / 2)].0,
+        false => agreed(x, y).unwrap_or_else(|| look(x as u32, y as u32)),
+    })
+}
+
+/// A value for every pixel, row after row, found tile by tile: rays beside each other, above as well, meet what is still in the cache.
+fn in_tiles<T: Copy + Default + Send>([width, height]: [usize; 2], find: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+    let across = width.div_ceil(TILE);
+    let corner = |n: usize| [TILE * (n % across), TILE * (n / across)];
+    let inside = |[left, top]: [usize; 2]| {
+        (top..(top + TILE).min(height)).flat_map(move |y| (left..(left + TILE).min(width)).map(move |x| (x, y)))
+    };
+    let tiles: Vec<Vec<T>> = (0..across * height.div_ceil(TILE))
+        .into_par_iter()
+        .map(|n| inside(corner(n)).map(|(x, y)| find(x, y)).collect())
+        .collect();
+    let mut all = vec![T::default(); width * height];
+    for (n, tile) in tiles.into_iter().enumerate() {
+        inside(corner(n)).zip(tile).for_each(|((x, y), value)| all[x + width * y] = value);
+    }
+    all
 }
 
 impl Sampled {

@@ -16,7 +16,7 @@ mod studio;
 pub use studio::WHITE;
 
 use super::WaterScene;
-use super::bvh::{Hit, Solids};
+use super::bvh::{Hit, Sight, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
 use super::interface::cross;
@@ -243,13 +243,14 @@ impl Scene {
         // The lower face of water or glass that lies on the floor is the floor.
         let is_floor = |hit: &Hit| hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
         let coarse = !medium.is_water() && depth > COARSE_DEPTH;
-        if !coarse && let Some(hit) = self.water.nearest(ray, first.1).filter(|hit| !is_floor(hit)) {
+        let sight = Sight::new(ray);
+        if !coarse && let Some(hit) = self.water.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
             first = (Target::Water(hit), hit.t);
         }
-        if let Some(hit) = self.surfaces.glass.nearest(ray, first.1).filter(|hit| !is_floor(hit)) {
+        if let Some(hit) = self.surfaces.glass.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
             first = (Target::Glass(hit), hit.t);
         }
-        if let Some(hit) = self.surfaces.solids.nearest(ray, first.1) {
+        if let Some(hit) = self.surfaces.solids.nearest_along(&sight, first.1) {
             first = (Target::Solid(hit), hit.t);
         }
         first
