@@ -43,9 +43,8 @@ pub fn sampled(
 ) -> Sampled {
     let (across, samples) = (width as usize, settings.rays());
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
-    // Roots are near enough to sRGB where only differences count.
-    let display = |light: Vec3A| Vec3A::from(tone_map(light * settings.exposure).to_array().map(f32::sqrt));
-    let first = one_each([width, height], &display, |x, y| look(x, y, 0));
+    let display = displayed(settings);
+    let first = one_each([width, height], 2, &display, |x, y| look(x, y, 0));
     let shown: Vec<Vec3A> = first.par_iter().map(|seen| display(seen.light)).collect();
     let is_even = |n: usize| {
         let (x, y) = place(n);
@@ -76,38 +75,65 @@ pub fn sampled(
     Sampled { size: [width, height], pixels }
 }
 
-/// What one ray through each pixel shows; those between two or four that agree are not sent.
+/// A picture of what `look` finds through a pixel; pixels between some that agree, at first `apart` from each other, are not looked at.
+pub fn smooth(
+    size: [u32; 2],
+    apart: usize,
+    settings: &RenderSettings,
+    look: impl Fn(u32, u32) -> Seen + Sync,
+) -> Sampled {
+    Sampled { size, pixels: one_each(size, apart, &displayed(settings), look) }
+}
+
+/// How light is shown; roots are near enough to sRGB where only differences count.
+fn displayed(settings: &RenderSettings) -> impl Fn(Vec3A) -> Vec3A + Sync {
+    |light| Vec3A::from(tone_map(light * settings.exposure).to_array().map(f32::sqrt))
+}
+
+/// What one ray through each pixel shows; those between two or four that agree are not sent. The first are `apart` pixels from each other, a power of two.
 fn one_each(
     [width, height]: [u32; 2],
+    apart: usize,
     display: &(impl Fn(Vec3A) -> Vec3A + Sync),
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Vec<Seen> {
-    let sparse = [width, height].map(|n| n.div_ceil(2) as usize);
-    let known = in_tiles(sparse, |x, y| {
-        let seen = look(2 * x as u32, 2 * y as u32);
-        (seen, display(seen.light))
-    });
-    let agreed = |x: usize, y: usize| {
-        // Those around it: two of its row or column, twice each, or four.
-        let corner = |right: usize, down: usize| {
-            let [column, row] = [(x + right * (x % 2)) / 2, (y + down * (y % 2)) / 2];
-            (column < sparse[0] && row < sparse[1]).then(|| known[column + sparse[0] * row])
+    let [width, height] = [width, height].map(|n| n as usize);
+    let sparse = |apart: usize| [width, height].map(|n| n.div_ceil(apart));
+    let mut known = in_tiles(sparse(apart), |x, y| look((apart * x) as u32, (apart * y) as u32));
+    let mut apart = apart;
+    while apart > 1 {
+        let coarse = sparse(apart);
+        let shown: Vec<Vec3A> = known.par_iter().map(|seen| display(seen.light)).collect();
+        apart /= 2;
+        // Places count in steps of half the distance between what is known.
+        let agreed = |x: usize, y: usize| {
+            // Those around it: two of its row or column, twice each, or four.
+            let corner = |right: usize, down: usize| {
+                let [column, row] = [(x + right * (x % 2)) / 2, (y + down * (y % 2)) / 2];
+                let at = column + coarse[0] * row;
+                (column < coarse[0] && row < coarse[1]).then(|| (known[at], shown[at]))
+            };
+            between([corner(0, 0)?, corner(1, 0)?, corner(0, 1)?, corner(1, 1)?])
         };
-        let around = [corner(0, 0)?, corner(1, 0)?, corner(0, 1)?, corner(1, 1)?];
-        let thing = around[0].0.thing?;
-        let [low, high] = around.iter().fold([Vec3A::INFINITY, Vec3A::NEG_INFINITY], |[low, high], (_, shown)| {
-            [low.min(*shown), high.max(*shown)]
+        known = in_tiles(sparse(apart), |x, y| match x % 2 == 0 && y % 2 == 0 {
+            true => known[x / 2 + coarse[0] * (y / 2)],
+            false => agreed(x, y).unwrap_or_else(|| look((apart * x) as u32, (apart * y) as u32)),
         });
-        let is_agreed = around.iter().all(|(seen, _)| seen.thing == Some(thing)) && (high - low).max_element() < AGREED;
-        is_agreed.then(|| Seen {
-            light: 0.25 * around.iter().map(|(seen, _)| seen.light).sum::<Vec3A>(),
-            distance: 0.25 * around.iter().map(|(seen, _)| seen.distance).sum::<f32>(),
-            thing: Some(thing),
-        })
-    };
-    in_tiles([width, height].map(|n| n as usize), |x, y| match x % 2 == 0 && y % 2 == 0 {
-        true => known[x / 2 + sparse[0] * (y / 2)].0,
-        false => agreed(x, y).unwrap_or_else(|| look(x as u32, y as u32)),
+    }
+    known
+}
+
+/// The mean of four pixels of one thing that look alike.
+fn between(around: [(Seen, Vec3A); 4]) -> Option<Seen> {
+    let thing = around[0].0.thing?;
+    let [low, high] = around
+        .iter()
+        .fold([Vec3A::INFINITY, Vec3A::NEG_INFINITY], |[low, high], (_, shown)| [low.min(*shown), high.max(*shown)]);
+    let is_agreed = around.iter().all(|(seen, _)| seen.thing == Some(thing)) && (high - low).max_element() < AGREED;
+    is_agreed.then(|| Seen {
+        light: 0.25 * around.iter().map(|(seen, _)| seen.light).sum::<Vec3A>(),
+        distance: 0.25 * around.iter().map(|(seen, _)| seen.distance).sum::<f32>(),
+        thing: Some(thing),
     })
 }
 

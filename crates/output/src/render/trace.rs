@@ -3,9 +3,10 @@
 use super::backdrop::Sweep;
 use super::bvh::Hit;
 use super::camera::{Camera, Ray};
-use super::colour::{even_noise, hash01, heat, linear, to_bytes};
+use super::colour::{even_noise, hash01, heat, linear};
 use super::interface::{GLASS, cross};
 use super::light::LightField;
+use super::sampling::{Seen, smooth};
 use super::settings::RenderSettings;
 use super::shade::{Arriving, Lamp, Place, Surfaces};
 use super::volume::{Block, Lattice, Smoke};
@@ -13,7 +14,6 @@ use crate::frame::{Frame, SmokeFrame};
 use crate::picture::Image;
 use bathtub_engine::grid::Grid;
 use glam::Vec3A;
-use rayon::prelude::*;
 
 /// Optical depth of smoke of density 1 across the domain, where the settings leave the extinction open.
 const DEFAULT_DEPTH: f32 = 45.0;
@@ -21,9 +21,11 @@ const DEFAULT_DEPTH: f32 = 45.0;
 const MAX_FINE_CELLS: f32 = 24e6;
 /// Length of a step through the smoke, cells of the simulation, where one ray per pixel goes through it and where
 /// several do.
-const STEPS: [f32; 2] = [0.6, 1.2];
+const STEPS: [f32; 2] = [0.9, 1.2];
 /// Cells that cover fewer pixels than this need more than one ray per pixel.
 const SMOOTH_PIXELS: f32 = 2.0;
+/// Pixels between those that are looked at in any case, where smoke is smooth.
+const APART: usize = 4;
 /// Below this, what is behind the smoke no longer shows.
 const OPAQUE: f32 = 0.015;
 /// Surfaces of glass that a ray may pass.
@@ -35,20 +37,12 @@ const AMBIENT: f32 = 293.0;
 pub fn render(frame: &Frame, smoke: &SmokeFrame, settings: &RenderSettings) -> Image {
     let camera = Camera::new(&settings.camera, settings.size, &frame.grid);
     let stage = Stage::new(frame, smoke, settings, &camera);
-    let [width, height] = camera.size;
     let samples = settings.rays();
-    let mut image = Image::new(width, height);
-    image.pixels.par_chunks_mut(3 * width as usize).enumerate().for_each(|(y, row)| {
-        let mut sights = Vec::with_capacity(samples as usize);
-        for (x, pixel) in row.chunks_exact_mut(3).enumerate() {
-            let (x, y) = (x as u32, y as u32);
-            sights.clear();
-            sights.extend((0..samples).map(|sample| stage.look(&camera, x, y, sample, samples)));
-            let light = stage.pixel(&sights, x, y);
-            pixel.copy_from_slice(&to_bytes(light * settings.exposure, x, y));
-        }
-    });
-    image
+    let look = |x: u32, y: u32| {
+        let sights: Vec<Sight> = (0..samples).map(|sample| stage.look(&camera, x, y, sample, samples)).collect();
+        Seen { light: stage.pixel(&sights, x, y), distance: sights[0].distance, thing: stage.thing(&sights) }
+    };
+    smooth(camera.size, if stage.smooth { APART } else { 1 }, settings, look).bytes(settings.exposure)
 }
 
 /// What one of a pixel's rays meets, smoke aside.
@@ -155,6 +149,13 @@ impl Stage {
         Sight { ray, at, target, distance, through_glass }
     }
 
+    /// What all rays of a pixel show of which those of pixels around it tell enough: smooth smoke before one thing that is no solid.
+    fn thing(&self, sights: &[Sight]) -> Option<(u32, u32)> {
+        let kind = sights[0].target.kind();
+        let is_plain = |s: &Sight| s.target.kind() == kind && !s.through_glass && !matches!(s.target, Target::Solid(_));
+        sights.iter().all(is_plain).then_some((kind as u32, 0))
+    }
+
     /// Light of a pixel, given what its rays meet.
     fn pixel(&self, sights: &[Sight], x: u32, y: u32) -> Vec3A {
         // Shadows show a regular pattern where smoke hides it.
@@ -162,9 +163,7 @@ impl Stage {
         let place = |sample: usize| Place { sample: sample as u32, noise };
         let mean = 1.0 / sights.len() as f32;
         let first = sights[0];
-        let alike = |s: &Sight| s.target.kind() == first.target.kind() && !s.through_glass;
-        let before_solid = matches!(first.target, Target::Solid(_));
-        if self.smooth && !before_solid && sights.iter().all(alike) {
+        if self.smooth && self.thing(sights).is_some() {
             // One ray through the smoke serves all. (Not so where it thins out towards a solid.)
             let (light, clear) = self.march(&first.ray, first.distance, even_noise(x, y));
             if clear == 0.0 {
