@@ -4,6 +4,7 @@ use crate::args::{CheckArgs, SceneArgs};
 use crate::exit::{Exit, Failure};
 use crate::terminal::{complain, say, warning};
 use bathtub_engine::fluid::FluidParams;
+use bathtub_engine::solid::reduced::Reduced;
 use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_scene::{LoadOptions, Scene, available_memory, short};
 
@@ -46,6 +47,10 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         let (vertices, mass) = (body.rest.vertices.len(), body.material.density * body.rest.volume());
         let (mass, quality) = (short(mass), body.rest.quality());
         say(&format!("  elastic    {}: {mass} kg, {vertices} vertices, {quality}", body.name));
+    }
+    for Reduced { elastic: body, modes } in &params.reduced {
+        let (vertices, mass) = (body.rest.vertices.len(), short(body.material.density * body.rest.volume()));
+        say(&format!("  reduced    {}: {mass} kg, {vertices} vertices, {modes} modes", body.name));
     }
     say(&format!("  triangles  about {:.0}", scene.memory.contents.triangles));
     say(&format!("  sources    {}", params.fluid.sources()));

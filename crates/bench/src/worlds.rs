@@ -34,6 +34,7 @@ pub fn still_air(dims: [usize; 3], dx: f64) -> WorldParams {
         bodies: Vec::new(),
         joints: Vec::new(),
         elastic: Vec::new(),
+        reduced: Vec::new(),
         pressure: PressureParams {
             solver: PressureSolver::Multigrid,
             params: SolveParams { tolerance: 1e-10, max_iterations: 500, budget_seconds: None },

@@ -119,8 +119,10 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
     let memory = check_memory(&document, &file, contents, options)?;
     let (pressure, coupling) = (pressure(&file), coupling(&file));
     let time = time(&document, &file)?;
+    let (elastic, reduced) = elastic::reduced(&document, &file, soft)?;
+    let bodies = free;
     let params =
-        WorldParams { grid, walls, fluid, obstacles, bodies: free, joints, elastic: soft, pressure, coupling, time };
+        WorldParams { grid, walls, fluid, obstacles, bodies, joints, elastic, reduced, pressure, coupling, time };
     warnings.extend(rigid::check(&document, &file, &params)?);
     let meshes = [meshes.assets, tetrahedra.assets, images.assets].concat();
     let hash = hash::hash(&file, &meshes);

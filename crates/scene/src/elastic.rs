@@ -10,7 +10,9 @@ use crate::tetrahedra::TetFiles;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TetMesh, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
+use bathtub_engine::solid::Motion;
 use bathtub_engine::solid::elastic::{Elastic, Hold, Material};
+use bathtub_engine::solid::reduced::Reduced;
 use glam::{DQuat, DVec3};
 use std::collections::BTreeSet;
 
@@ -167,6 +169,41 @@ pub fn bodies(
         }
     }
     Ok(bodies)
+}
+
+/// Take those apart that move in a few modes only.
+pub fn reduced(
+    document: &Document,
+    file: &SceneFile,
+    bodies: Vec<Elastic>,
+) -> Result<(Vec<Elastic>, Vec<Reduced>), SceneError> {
+    let entries = file.elastic.iter().enumerate();
+    let modes: Vec<(usize, Option<u32>)> = entries
+        .flat_map(|(i, entry)| copies(&entry.name, &entry.at).into_iter().map(move |_| (i, entry.modes)))
+        .collect();
+    let (mut whole, mut few) = (Vec::new(), Vec::new());
+    for (body, (i, modes)) in bodies.into_iter().zip(modes) {
+        let Some(modes) = modes else {
+            whole.push(body);
+            continue;
+        };
+        let (key, name, vertices) = (format!("elastic.{i}.modes"), &body.name, body.rest.vertices.len());
+        let most = (3 * vertices).saturating_sub(6);
+        if modes as usize > most {
+            let message = format!(
+                "{modes} modes, but \"{name}\" has {vertices} vertices, and so at most {most}; choose fewer, or a smaller `size`"
+            );
+            return Err(document.error_at(ErrorKind::Scene, &key, message));
+        }
+        if body.holds.iter().any(|hold| !matches!(hold.motion, Motion::Static(_))) {
+            let message = format!(
+                "what holds \"{name}\" moves, and modes are those of a body that is held where it is; leave `modes` out, or the motion"
+            );
+            return Err(document.error_at(ErrorKind::Scene, &key, message));
+        }
+        few.push(Reduced::new(body, modes as usize));
+    }
+    Ok((whole, few))
 }
 
 /// Bodies are warned of that the weight of a pool above them, or their own, would squeeze by more than this part: linear elasticity gives way

@@ -23,7 +23,7 @@ use crate::fluid::boundary::Wall;
 use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
-use crate::solid::{Attached, Freedoms, Point, Pushed};
+use crate::solid::{Attached, Freedoms, Point, Pushed, Toucher};
 use crate::solve::{FRICTION, Support};
 use glam::DVec3;
 use std::collections::BTreeMap;
@@ -79,6 +79,8 @@ pub struct Encounter<'a> {
     pub elastic: &'a [(String, ElasticBody)],
     /// Their surfaces.
     pub surfaces: &'a [SurfaceId],
+    /// Further surfaces that touch with their vertices.
+    pub others: Vec<(SurfaceId, Toucher<'a>)>,
     /// Which of them the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
     /// of the last step would spin a light body.
     pub pressed: Vec<bool>,
@@ -201,15 +203,49 @@ fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around
     near
 }
 
-/// A vertex of an elastic body.
-fn vertex_of(body: &ElasticBody, vertex: u32) -> Point {
-    let at = body.positions()[vertex as usize];
+/// A vertex of a surface.
+fn vertex_of(positions: &[DVec3], vertex: u32) -> Point {
+    let at = positions[vertex as usize];
     Point { at, corners: [1.0, 0.0, 0.0].map(|weight| (vertex, at, weight)) }
+}
+
+/// What touches with its vertices, and what of it may fold onto itself.
+struct Runner<'a> {
+    surface: SurfaceId,
+    vertices: Vec<u32>,
+    positions: &'a [DVec3],
+    start: &'a [DVec3],
+    /// m/s.
+    fastest: f64,
+    body: Option<&'a ElasticBody>,
+}
+
+impl<'a> Encounter<'a> {
+    fn runners(&self) -> Vec<Runner<'a>> {
+        let fastest = |velocities: &[DVec3]| velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+        let active = self.elastic.iter().zip(self.surfaces).filter(|((_, body), _)| body.is_active());
+        let elastic = active.map(|((_, body), &surface)| {
+            let is_free = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
+            Runner {
+                surface,
+                vertices: body.surface_vertices().iter().filter(is_free).copied().collect(),
+                positions: body.positions(),
+                start: &body.rest().vertices,
+                fastest: fastest(body.velocities()),
+                body: Some(body),
+            }
+        });
+        let others = self.others.iter().map(|&(surface, Toucher { vertices, positions, velocities, start, .. })| {
+            let (vertices, fastest) = (vertices.to_vec(), fastest(velocities));
+            Runner { surface, vertices, positions, start, fastest, body: None }
+        });
+        elastic.chain(others).collect()
+    }
 }
 
 /// All touches that could matter within the step, and vertices near what moves as it is told that do not touch it.
 fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
-    let Encounter { grid, walls, immersed, dt, elastic, surfaces, .. } = *encounter;
+    let Encounter { grid, walls, immersed, dt, .. } = *encounter;
     let (mut touches, mut near) = (Vec::new(), Vec::new());
     let film = FILM * grid.dx;
     // In a flat scene bodies touch with their sides, never with their front and back, which all have in the same planes.
@@ -228,15 +264,13 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
             near.push(touch);
         }
     };
-    let fastest = |body: &ElasticBody| body.velocities().iter().map(|v| v.length()).fold(0.0, f64::max);
-    for ((_, body), &surface) in elastic.iter().zip(surfaces).filter(|((_, body), _)| body.is_active()) {
-        let reach = film + 2.0 * dt * fastest(body);
+    for Runner { surface, vertices, positions, start, fastest, body } in encounter.runners() {
+        let reach = film + 2.0 * dt * fastest;
         let around = reach.max(NEAR * grid.dx);
-        let own = |vertex: u32| Side::Answers { surface, point: vertex_of(body, vertex) };
-        for &vertex in body.surface_vertices().iter().filter(|&&v| body.movable()[v as usize] != DVec3::ZERO) {
-            let at = body.positions()[vertex as usize];
-            let rest = body.rest().vertices[vertex as usize];
-            for (inwards, gap) in sides_near(grid, walls, [at, rest], around) {
+        let own = |vertex: u32| Side::Answers { surface, point: vertex_of(positions, vertex) };
+        for vertex in vertices {
+            let at = positions[vertex as usize];
+            for (inwards, gap) in sides_near(grid, walls, [at, start[vertex as usize]], around) {
                 add([own(vertex), Side::Given { velocity: DVec3::ZERO }], inwards, gap);
             }
             for Near { surface: other, distance, normal } in immersed.near(grid.dx, surface, amid(at), around) {
@@ -245,8 +279,8 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
                 }
             }
         }
-        for fold in folds(body, reach, film) {
-            let corners = fold.corners.map(|(v, weight)| (v, body.positions()[v as usize], weight));
+        for fold in body.map_or_else(Vec::new, |body| folds(body, reach, film)) {
+            let corners = fold.corners.map(|(v, weight)| (v, positions[v as usize], weight));
             let point = Point { at: corners.iter().map(|(_, x, weight)| *weight * *x).sum(), corners };
             add([own(fold.vertex), Side::Answers { surface, point }], fold.normal, fold.gap);
         }

@@ -2,7 +2,7 @@
 
 use super::monolithic::{Answers, Moving, SurfacePush};
 use crate::geometry::SurfaceId;
-use crate::solid::{Attached, Family, Follow, Freedoms, Pushed, Skin};
+use crate::solid::{Attached, Family, Follow, Freedoms, Pushed, Skin, Toucher};
 use glam::DVec3;
 
 /// A family over one solve.
@@ -23,11 +23,16 @@ impl<'a> FamilySide<'a> {
         Self { family, surfaces, dt, units: Vec::new(), pushes: Vec::new() }
     }
 
+    /// Its surfaces that run into others.
+    pub fn touchers(&self) -> Vec<(SurfaceId, Toucher<'_>)> {
+        self.family.touchers().into_iter().map(|toucher| (self.surfaces[toucher.solid], toucher)).collect()
+    }
+
     /// What impulses on freedoms are to a surface as a whole; of modes that cannot be told from them.
     fn total(&self, attached: &Attached, impulses: &[f64]) -> [DVec3; 2] {
         let own = &impulses[attached.first..][..attached.freedoms()];
         match (&attached.follow, self.surfaces.iter().position(|surface| *surface == attached.surface)) {
-            (Follow::Rigid { .. }, _) => [0, 3].map(|a| DVec3::from_slice(&own[a..])),
+            (Follow::Rigid { .. } | Follow::Reduced { .. }, _) => [0, 3].map(|a| DVec3::from_slice(&own[a..])),
             (Follow::Own { .. }, Some(solid)) => {
                 let Skin::Deforming { positions, whole, .. } = self.family.skin(solid) else { return [DVec3::ZERO; 2] };
                 let pushes = || positions.iter().zip(own.chunks_exact(3).map(DVec3::from_slice));
@@ -62,7 +67,10 @@ impl Answers for FamilySide<'_> {
     }
 
     fn finish(&mut self) {
-        self.pushes.iter().enumerate().for_each(|(unit, pushed)| self.family.take(unit, pushed));
+        for (unit, pushed) in self.pushes.iter().enumerate() {
+            self.family.take(unit, pushed);
+            self.family.remember(unit, pushed, self.dt);
+        }
     }
 
     fn strike(&mut self, unit: usize, pushed: &Pushed, _velocity: &[f64]) {

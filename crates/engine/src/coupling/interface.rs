@@ -118,14 +118,14 @@ impl SurfaceRows {
             (None, Follow::Rigid { centre }) => surface.lift(grid, medium, (solid.displaced, *centre), &mut lift),
             (None, _) => surface.lift(grid, medium, (0.0, DVec3::ZERO), &mut lift),
         }
-        if let Follow::Rigid { centre } = follow
+        if let Some(centre) = follow.centre()
             && faces.is_empty()
         {
-            let arms = solid.exposed().map(|p| (p.area, (p.centroid - *centre).cross(p.area)));
+            let arms = solid.exposed().map(|p| (p.area, (p.centroid - centre).cross(p.area)));
             let axes = if let Meets::Ball = solid.meets { DMat3::ZERO } else { turning_axes(arms, grid.dx) };
             entries.iter_mut().filter(|(_, n, _)| *n == 1).for_each(|(.., moment)| *moment = axes * *moment);
             let moment = axes * DVec3::from_slice(&lift[3..]);
-            lift[3..].copy_from_slice(&moment.to_array());
+            lift[3..6].copy_from_slice(&moment.to_array());
         }
         unmet.extend(surface.unmet());
         Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film(), unmet }

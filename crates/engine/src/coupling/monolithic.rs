@@ -19,7 +19,7 @@ use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::geometry::SurfaceId;
 use crate::grid::{CellField, FaceField, Grid};
-use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
+use crate::solid::{Attached, Freedoms, Pushed, Response};
 use crate::solve::{Push, SolidTerms, SolveError, SolveInfo, SolveParams, WORST};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -460,7 +460,7 @@ impl Unit {
             response.respond(&mut start);
         }
         start.iter_mut().zip(&velocity).for_each(|(start, v)| *start += v);
-        let is_rigid = |attached: &&Attached| matches!(attached.follow, Follow::Rigid { .. });
+        let turns = |attached: &&Attached| attached.follow.centre().is_some();
         Self {
             surface: surfaces[0].surface,
             push,
@@ -471,7 +471,7 @@ impl Unit {
             alone,
             response,
             is_closed: parts().any(|(_, rows)| rows.is_closed),
-            spins: surfaces.iter().filter(is_rigid).map(|attached| attached.first / 3 + 1).collect(),
+            spins: surfaces.iter().filter(turns).map(|attached| attached.first / 3 + 1).collect(),
         }
     }
 

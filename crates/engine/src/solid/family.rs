@@ -7,11 +7,27 @@
 //! 3. [`freedoms`](Family::freedoms): tell N, v* and M̂⁻¹, which the coupled solve puts into the pressure system,
 //! 4. [`take`](Family::take): change its velocities by what the fluid did.
 //!
-//! Elastic bodies run into its surfaces as into obstacles that move; rigid ones do not see them.
+//! Elastic bodies run into its surfaces as into obstacles that move; rigid ones do not see them. Surfaces that are to run into others by themselves are its
+//! [`touchers`](Family::touchers).
 
 use super::{Freedoms, Outline, Pushed, Skin};
 use crate::geometry::SurfaceId;
-use glam::DVec3;
+use glam::{DQuat, DVec3};
+
+/// A surface that changes its shape and touches with its vertices whatever is near.
+#[derive(Clone, Copy, Debug)]
+pub struct Toucher<'a> {
+    /// Which solid of its family.
+    pub solid: usize,
+    /// The vertices that count.
+    pub vertices: &'a [u32],
+    /// Where all vertices are, m.
+    pub positions: &'a [DVec3],
+    /// How they move, m/s.
+    pub velocities: &'a [DVec3],
+    /// Where they were at first, m: what was beyond a side of the domain is meant to be there.
+    pub start: &'a [DVec3],
+}
 
 /// Solids of one kind.
 pub trait Family: Send + Sync {
@@ -38,6 +54,23 @@ pub trait Family: Send + Sync {
 
     /// Go on from there; what is no state of this family is told in words, and nothing changes.
     fn restore(&mut self, state: &[f64]) -> Result<(), String>;
+
+    /// Remember what the fluid did to one of the units over a step of `dt`, s, for [`expect`](Family::expect).
+    fn remember(&mut self, _unit: usize, _pushed: &Pushed, _dt: f64) {}
+
+    /// Be pushed as by the fluid in the last step, over `part` of a step of `dt`, s; a negative part takes that back. Contact asks for it: what is pressed to something should
+    /// not be found to leave it.
+    fn expect(&mut self, _part: f64, _dt: f64) {}
+
+    /// The surfaces that run into others.
+    fn touchers(&self) -> Vec<Toucher<'_>> {
+        Vec::new()
+    }
+
+    /// How a solid is turned, if its place does not tell.
+    fn rotation(&self, _solid: usize) -> Option<DQuat> {
+        None
+    }
 
     /// Kinetic and stored energy of a solid, J, if it knows them.
     fn energy(&self, _solid: usize) -> Option<[f64; 2]> {

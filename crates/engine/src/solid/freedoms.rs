@@ -52,6 +52,15 @@ pub enum Follow {
         /// m.
         centre: DVec3,
     },
+    /// As [`Follow::Rigid`], and vertex n besides by Σ qₖ `directions[columns n + k]`.
+    Reduced {
+        /// m.
+        centre: DVec3,
+        /// How many modes there are; three freedoms for every three begun.
+        columns: usize,
+        /// Of all vertices, one after the other.
+        directions: Vec<DVec3>,
+    },
     /// Vertex n moves by Σ qₖ `directions[columns n + k]`.
     Modes {
         /// How many there are; three freedoms for every three begun.
@@ -102,12 +111,21 @@ impl Attached {
         match &self.follow {
             Follow::Own { vertices } => 3 * vertices,
             Follow::Rigid { .. } => 6,
+            Follow::Reduced { columns, .. } => 6 + columns.next_multiple_of(3),
             Follow::Modes { columns, .. } => columns.next_multiple_of(3),
         }
     }
 }
 
 impl Follow {
+    /// What its first six freedoms move as a whole about, m, if they do.
+    pub fn centre(&self) -> Option<DVec3> {
+        match self {
+            Self::Rigid { centre } | Self::Reduced { centre, .. } => Some(*centre),
+            _ => None,
+        }
+    }
+
     /// Whether points have to know their triangles.
     pub fn deforms(&self) -> bool {
         !matches!(self, Self::Rigid { .. })
@@ -115,17 +133,18 @@ impl Follow {
 
     /// Nᵀ: a push at a point is `add(n, part)` to the n-th three freedoms.
     pub fn gather(&self, point: &Point, push: DVec3, mut add: impl FnMut(usize, DVec3)) {
+        if let Some(centre) = self.centre() {
+            add(0, push);
+            add(1, (point.at - centre).cross(push));
+        }
         match self {
             Self::Own { .. } => {
                 for &(vertex, _, weight) in &point.corners {
                     add(vertex as usize, weight * push);
                 }
             }
-            Self::Rigid { centre } => {
-                add(0, push);
-                add(1, (point.at - *centre).cross(push));
-            }
-            Self::Modes { .. } => {
+            Self::Rigid { .. } => {}
+            Self::Reduced { .. } | Self::Modes { .. } => {
                 self.gather_modes(point.corners.map(|(vertex, _, weight)| (vertex, weight)), push, add)
             }
         }
@@ -133,8 +152,11 @@ impl Follow {
 
     /// The same of what a push gains if its point moves on by `way`, m: dNᵀ.
     pub fn gather_slope(&self, point: &Point, push: DVec3, way: DVec3, mut add: impl FnMut(usize, DVec3)) {
-        if let Self::Rigid { .. } = self {
-            return add(1, way.cross(push));
+        if self.centre().is_some() {
+            add(1, way.cross(push));
+        }
+        if !self.deforms() {
+            return;
         }
         let slopes = rates(point.corners.map(|(_, at, _)| at), way);
         let mut corners = point.corners.map(|(vertex, ..)| (vertex, 0.0));
@@ -150,14 +172,15 @@ impl Follow {
     }
 
     fn gather_modes(&self, corners: [(u32, f64); 3], push: DVec3, mut add: impl FnMut(usize, DVec3)) {
-        let Self::Modes { columns, directions } = self else { return };
+        let (Self::Modes { columns, directions } | Self::Reduced { columns, directions, .. }) = self else { return };
+        let whole = if self.centre().is_some() { 2 } else { 0 };
         let along = |k: usize| {
             let of_corner = |(vertex, weight): &(u32, f64)| *weight * directions[columns * *vertex as usize + k];
             push.dot(corners.iter().map(of_corner).sum())
         };
         for first in (0..*columns).step_by(3) {
             let part = |k: usize| if first + k < *columns { along(first + k) } else { 0.0 };
-            add(first / 3, DVec3::new(part(0), part(1), part(2)));
+            add(whole + first / 3, DVec3::new(part(0), part(1), part(2)));
         }
     }
 }

@@ -4,12 +4,13 @@ pub mod elastic;
 mod family;
 mod freedoms;
 mod obstacle;
+pub mod reduced;
 pub mod rigid;
 mod state;
 mod surface;
 
 pub use elastic::{ElasticBody, ElasticError, ElasticState, Material, Pin};
-pub use family::Family;
+pub use family::{Family, Toucher};
 pub use freedoms::{Attached, Follow, Freedoms, Point, Pushed, Response};
 pub use obstacle::{Keyframe, Motion, Obstacle};
 pub use rigid::{Joint, RigidBody, RigidState, Rigids};

@@ -10,6 +10,7 @@ use crate::geometry::Bounds;
 use crate::grid::{Axis, Grid};
 use crate::solid::Obstacle;
 use crate::solid::elastic::{Elastic, ElasticBody};
+use crate::solid::reduced::{Reduced, ReducedBodies};
 use crate::solid::rigid::{Joint, RigidBody, RigidError, RigidState, Rigids, Room};
 use crate::solve::{PressureSolver, SolveParams};
 use glam::DVec3;
@@ -32,6 +33,8 @@ pub struct WorldParams {
     pub joints: Vec<Joint>,
     /// Solids that the fluid moves and deforms.
     pub elastic: Vec<Elastic>,
+    /// Those that are deformed in a few modes only.
+    pub reduced: Vec<Reduced>,
     /// The pressure solve.
     pub pressure: PressureParams,
     /// How solids and fluid find each other.
@@ -54,6 +57,7 @@ impl WorldParams {
             bodies: Vec::new(),
             joints: Vec::new(),
             elastic: Vec::new(),
+            reduced: Vec::new(),
             pressure: PressureParams::default(),
             coupling: CouplingParams::default(),
             time: TimeParams::new(24.0),
@@ -76,6 +80,12 @@ impl WorldParams {
     /// The same with an elastic body.
     pub fn with_elastic(mut self, body: Elastic) -> Self {
         self.elastic.push(body);
+        self
+    }
+
+    /// The same with a reduced body.
+    pub fn with_reduced(mut self, body: Reduced) -> Self {
+        self.reduced.push(body);
         self
     }
 
@@ -108,7 +118,9 @@ impl WorldParams {
     pub fn solid_names(&self) -> impl Iterator<Item = &str> {
         let obstacles = self.obstacles.iter().map(|obstacle| &obstacle.name);
         let bodies = self.bodies.iter().map(|body| &body.name);
-        obstacles.chain(bodies).chain(self.elastic.iter().map(|body| &body.name)).map(String::as_str)
+        let elastic = self.elastic.iter().map(|body| &body.name);
+        let reduced = self.reduced.iter().map(|body| &body.elastic.name);
+        obstacles.chain(bodies).chain(elastic).chain(reduced).map(String::as_str)
     }
 
     /// The free bodies at the start, and what moves them.
@@ -124,6 +136,17 @@ impl WorldParams {
             rho: self.fluid.rho(),
         };
         Rigids::new(&self.bodies, &self.joints, &self.obstacles, room)
+    }
+
+    /// The reduced bodies at the start, if there are any.
+    pub(super) fn reduced_bodies(&self) -> Result<Option<ReducedBodies>, BodyError> {
+        if self.reduced.is_empty() {
+            return Ok(None);
+        }
+        let flat = Axis::ALL.map(|axis| self.grid.is_flat(axis));
+        let room = Bounds { min: self.grid.origin, max: self.grid.upper() };
+        let made = ReducedBodies::new(&self.reduced, flat, room);
+        made.map(Some).map_err(|(name, source)| BodyError::Elastic { name, source })
     }
 
     /// Whether elastic bodies lean on sides and obstacles within the solve. Systems that are written out have no rows for that.

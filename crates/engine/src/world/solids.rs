@@ -66,6 +66,7 @@ impl Solids {
     ) -> Result<(Self, SolidState), BodyError> {
         let (rigids, rigid) = params.rigids()?;
         let elastics = params.elastics(first_dt)?;
+        let reduced = params.reduced_bodies()?.map(|bodies| Box::new(bodies) as Box<dyn Family>);
         let mut ids = (0..).map(SurfaceId).skip(params.obstacles.len());
         let rigid_surfaces = ids.by_ref().take(rigids.len()).collect();
         let elastic_surfaces = ids.by_ref().take(elastics.len()).collect();
@@ -73,7 +74,7 @@ impl Solids {
             let surfaces = ids.by_ref().take(family.outlines().len()).collect();
             (family, surfaces)
         };
-        let families: Vec<_> = families.into_iter().map(of_family).collect();
+        let families: Vec<_> = reduced.into_iter().chain(families).map(of_family).collect();
         let state = SolidState {
             rigid,
             rigid_force: vec![[DVec3::ZERO; 2]; rigids.len()],
@@ -225,7 +226,8 @@ impl Solids {
         }
         let touches = self.rigids.predict_all_but(bodies, [time + dt, dt], |body| lean[body]);
         lap("forces");
-        if !self.elastics.is_empty() {
+        let touches_by_itself = self.families.iter().any(|(family, _)| !family.touchers().is_empty());
+        if !self.elastics.is_empty() || touches_by_itself {
             self.predict_elastic(params, immersed, span)?;
             self.touch(params, immersed, span, (&now.elastic_force, bodies));
             lap("elasticity");
@@ -249,6 +251,7 @@ impl Solids {
     ) {
         let Span { time, dt, .. } = span;
         self.push_elastic(forces, dt);
+        self.families.iter_mut().for_each(|(family, _)| family.expect(1.0, dt));
         let gain = params.fluid.uniform_gain(time, dt);
         let is_pressed = |((_, body), forces): (&(String, ElasticBody), &Vec<DVec3>)| {
             let mass: f64 = body.masses().iter().sum();
@@ -263,7 +266,9 @@ impl Solids {
         let places: Vec<(usize, usize)> = places.collect();
         let units: Vec<Freedoms> = freedoms.into_iter().flatten().collect();
         let (elastic, surfaces) = sides.elastic.bodies();
-        let encounter = Encounter { grid: &params.grid, walls: params.walls, immersed, dt, elastic, surfaces, pressed };
+        let others = sides.families.iter().flat_map(FamilySide::touchers).collect();
+        let grid = &params.grid;
+        let encounter = Encounter { grid, walls: params.walls, immersed, dt, elastic, surfaces, others, pressed };
         let struck = contact::resolve(&encounter, &units);
         let mut kinds = sides.all();
         for ((kind, unit), pushed) in places.into_iter().zip(&struck.pushes) {
@@ -274,6 +279,7 @@ impl Solids {
             supported.for_each(|((_, body), supports)| body.lean_on(supports));
         }
         self.push_elastic(forces, -dt);
+        self.families.iter_mut().for_each(|(family, _)| family.expect(-1.0, dt));
     }
 
     /// Let forces (N) on vertices push elastic bodies over `dt`, s. Pressure turns with the body: forces that stay behind would twist it, the more the
@@ -331,9 +337,13 @@ impl Solids {
         Ok(outcome)
     }
 
-    /// How elastic bodies are turned.
+    /// How solids are turned whose places do not tell.
     pub fn turned(&self) -> impl Iterator<Item = (SurfaceId, DQuat)> {
-        self.elastics.iter().zip(&self.elastic_surfaces).map(|((_, body), &surface)| (surface, body.rotation()))
+        let elastic = self.elastics.iter().zip(&self.elastic_surfaces);
+        let others = self.families.iter().flat_map(|(family, surfaces)| {
+            surfaces.iter().enumerate().filter_map(|(solid, &surface)| Some((surface, family.rotation(solid)?)))
+        });
+        elastic.map(|((_, body), &surface)| (surface, body.rotation())).chain(others)
     }
 
     /// Kinetic and elastic energy of those that know, J. Backward Euler balances the energy of deformation at a place with that of the

@@ -136,7 +136,8 @@ pub struct Sight {
 impl Sight {
     pub fn new(ray: &Ray) -> Self {
         // Along a plane, a ray meets it very far away rather than nowhere: zero times infinity would be no number.
-        let inverse = ray.direction.to_array().map(|d| if d.abs() < ALONG { ALONG.recip().copysign(d) } else { d.recip() });
+        let inverse =
+            ray.direction.to_array().map(|d| if d.abs() < ALONG { ALONG.recip().copysign(d) } else { d.recip() });
         Self {
             ray: *ray,
             origin: ray.origin.to_array().map(f32x8::splat),

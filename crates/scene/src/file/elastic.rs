@@ -44,6 +44,11 @@ pub struct ElasticEntry {
     /// How it meets the fluid. Default: `cut-cells`.
     #[serde(default, skip_serializing_if = "is_usual")]
     pub interface: InterfaceName,
+    /// Let it move as a whole and in so many of its slowest modes only, and in dilation: a reduced body, which costs about what a rigid one does. With 0 it is
+    /// rigid. Modes of equal frequencies come together, so there may be a few more. Default: every tetrahedron moves by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 200))]
+    pub modes: Option<u32>,
     /// What makes it come to rest.
     #[serde(default)]
     pub damping: DampingEntry,

@@ -62,7 +62,7 @@ impl Frame {
             let outer = DMat3::from_cols(r * r.x, r * r.y, r * r.z);
             inertia += m * (DMat3::from_diagonal(DVec3::splat(r.length_squared())) - outer);
         }
-        Self { centre, mass, linear, angular_momentum, inverse_inertia: inverse(inertia, sliding) }
+        Self { centre, mass, linear, angular_momentum, inverse_inertia: inverse_inertia(inertia, sliding) }
     }
 
     /// ω, rad/s.
@@ -146,7 +146,7 @@ impl Frame {
 }
 
 /// I⁻¹ of what can turn: nothing about a line, and about a flat axis alone if there is one.
-fn inverse(inertia: DMat3, sliding: DVec3) -> DMat3 {
+pub(crate) fn inverse_inertia(inertia: DMat3, sliding: DVec3) -> DMat3 {
     match [0, 1, 2].map(|a| sliding[a] == 0.0) {
         [false, false, false] => {
             let Principal { moments, frame } = principal(inertia);

@@ -24,6 +24,7 @@ mod scene;
 pub use body::{ElasticBody, ElasticState, Pin, Prediction};
 pub use element::{Element, Warped};
 pub use error::ElasticError;
+pub(crate) use frame::inverse_inertia;
 pub use material::Material;
 pub use rotation::{Rotation, nearest_rotation};
 pub use scene::{Elastic, Hold};

@@ -1,0 +1,297 @@
+//! Reduced bodies as a family of solids: what the world asks of them.
+
+use super::basis::Basis;
+use super::body::{ReducedBody, ReducedState};
+use crate::geometry::{Bounds, Shape, SurfaceId};
+use crate::solid::elastic::{Elastic, ElasticError};
+use crate::solid::{
+    Attached, Family, Follow, Form, Freedoms, Interface, Outline, Place, Pushed, Response, Skin, Toucher,
+};
+use glam::{DQuat, DVec3};
+use std::sync::Arc;
+
+/// Shapes that differ by less than this part of their size are copies of each other: round-off of places.
+const SAME: f64 = 1e-12;
+
+/// An elastic body that moves in a few modes only.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// What it is, in every other respect.
+    pub elastic: Elastic,
+    /// How many modes it has, besides dilation and those that have the same frequency as the last; without any it is rigid.
+    pub modes: usize,
+}
+
+/// All reduced bodies of a scene.
+pub struct ReducedBodies {
+    bodies: Vec<Member>,
+    /// Where bodies may be, m.
+    room: Bounds,
+}
+
+struct Member {
+    name: String,
+    interface: Interface,
+    body: ReducedBody,
+    /// Of a body without modes, its shape in its own frame.
+    shape: Option<Shape>,
+    /// Vertices of the surface that may touch something.
+    free: Vec<u32>,
+    /// Vertices as the scene has them, m.
+    start: Vec<DVec3>,
+}
+
+impl Reduced {
+    /// A body of some modes.
+    pub fn new(elastic: Elastic, modes: usize) -> Self {
+        Self { elastic, modes }
+    }
+
+    fn held(&self) -> Vec<usize> {
+        self.elastic.holds.iter().flat_map(|hold| hold.vertices.iter().copied()).collect()
+    }
+
+    /// Whether another body has the same modes: one that is this one at another place.
+    fn is_like(&self, other: &Self) -> bool {
+        let [a, b] = [self, other].map(|reduced| &reduced.elastic.rest);
+        let size = Bounds::of(&a.vertices).size().length();
+        let is_near = |(x, y): (&DVec3, &DVec3)| ((*x - a.vertices[0]) - (*y - b.vertices[0])).length() < SAME * size;
+        self.modes == other.modes
+            && self.elastic.material.poisson_ratio == other.elastic.material.poisson_ratio
+            && self.held() == other.held()
+            && a.tetrahedra == b.tetrahedra
+            && a.vertices.iter().zip(&b.vertices).all(is_near)
+    }
+
+    /// Its basis; nothing moves along `flat` axes.
+    pub fn basis(&self, flat: [bool; 3]) -> Result<Basis, ElasticError> {
+        let Elastic { rest, material, .. } = &self.elastic;
+        material.check()?;
+        Basis::new(rest, material.poisson_ratio, (&self.held(), flat), self.modes)
+    }
+
+    /// It at the start; the basis may be that of a copy of it, whose tetrahedra begin at `first`, m.
+    pub fn body(&self, basis: Arc<Basis>, first: DVec3) -> ReducedBody {
+        let Elastic { rest, material, stretch, velocity, angular_velocity, .. } = &self.elastic;
+        let mut body = ReducedBody::new(basis, *material);
+        body.state.position += rest.vertices[0] - first;
+        body.take_shape();
+        if *stretch != DVec3::ONE {
+            body.state.shape = body.basis.nearest(*stretch);
+            body.take_shape();
+        }
+        if !body.basis.is_held {
+            body.state.velocity = body.basis.sliding * *velocity;
+            body.set_spin(*angular_velocity);
+        }
+        body
+    }
+}
+
+impl ReducedBodies {
+    /// Those of a scene, within `room`; nothing moves along `flat` axes. A refusal comes with the name of the body.
+    pub fn new(described: &[Reduced], flat: [bool; 3], room: Bounds) -> Result<Self, (String, ElasticError)> {
+        let mut known: Vec<(&Reduced, Arc<Basis>)> = Vec::new();
+        let mut bodies = Vec::new();
+        for reduced in described {
+            let named = |source| (reduced.elastic.name.clone(), source);
+            let like = match known.iter().position(|(other, _)| reduced.is_like(other)) {
+                Some(like) => like,
+                None => {
+                    known.push((reduced, Arc::new(reduced.basis(flat).map_err(named)?)));
+                    known.len() - 1
+                }
+            };
+            let (like, basis) = (known[like].0, known[like].1.clone());
+            let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
+            let free = (0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect();
+            let Elastic { name, interface, rest, .. } = &reduced.elastic;
+            let start = basis.vertices.iter().map(|&v| rest.vertices[v as usize]).collect();
+            let body = reduced.body(basis, like.elastic.rest.vertices[0]);
+            bodies.push(Member { name: name.clone(), interface: *interface, body, shape, free, start });
+        }
+        Ok(Self { bodies, room })
+    }
+
+    /// A body.
+    pub fn body(&self, solid: usize) -> &ReducedBody {
+        &self.bodies[solid].body
+    }
+
+    fn active(&self) -> impl Iterator<Item = (usize, &Member)> {
+        self.bodies.iter().enumerate().filter(|(_, member)| member.body.state.active)
+    }
+
+    /// The body of a unit, as [`Family::freedoms`] gives them.
+    fn unit(&mut self, unit: usize) -> &mut ReducedBody {
+        let solid = self.active().nth(unit).expect("its freedoms were given").0;
+        &mut self.bodies[solid].body
+    }
+}
+
+impl Member {
+    /// N of its surface.
+    fn follow(&self) -> Follow {
+        let (body, centre) = (&self.body, self.body.state.position);
+        let count = body.basis.count;
+        if count == 0 {
+            return Follow::Rigid { centre };
+        }
+        let felt: Vec<bool> = (0..count).map(|k| body.basis.is_felt(k)).collect();
+        let direction = |place: usize| {
+            let (n, k) = (place / count, place % count);
+            if felt[k] { body.direction(n, k) } else { DVec3::ZERO }
+        };
+        let directions = (0..count * body.positions.len()).map(direction).collect();
+        Follow::Reduced { centre, columns: count, directions }
+    }
+}
+
+/// Freedoms come in threes.
+fn padded(count: usize) -> usize {
+    count.next_multiple_of(3)
+}
+
+impl Family for ReducedBodies {
+    fn outlines(&self) -> Vec<Outline<'_>> {
+        let outlines = self.bodies.iter().map(|member| {
+            let interface = member.interface;
+            let form = match &member.shape {
+                Some(shape) => Form::Posed { shape, interface },
+                None => Form::Deforming { surface: &member.body.basis.surface, interface },
+            };
+            Outline { name: &member.name, kind: "reduced", form }
+        });
+        outlines.collect()
+    }
+
+    fn skin(&self, solid: usize) -> Skin<'_> {
+        let Member { body, shape, .. } = &self.bodies[solid];
+        let (whole, is_there) = (body.whole(), body.state.active);
+        match shape {
+            Some(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
+            None => Skin::Deforming {
+                positions: &body.positions,
+                velocities: &body.velocities,
+                whole,
+                volume: body.volume(),
+                is_there,
+            },
+        }
+    }
+
+    fn advance(&mut self, _time: f64, dt: f64) {
+        let room = self.room;
+        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+            body.advance(dt);
+            let all = Bounds::of(&body.positions);
+            let is_beyond = |a: usize| all.max[a] < room.min[a] || all.min[a] > room.max[a];
+            body.state.active = !(0..3).any(|a| body.basis.sliding[a] != 0.0 && is_beyond(a));
+        }
+    }
+
+    fn predict(&mut self, _time: f64, dt: f64, gain: &dyn Fn(usize, f64) -> DVec3) {
+        for (solid, Member { body, .. }) in self.bodies.iter_mut().enumerate() {
+            if body.state.active {
+                body.predict(dt, gain(solid, body.material.density) / dt);
+            }
+        }
+    }
+
+    fn freedoms(&self, surfaces: &[SurfaceId], dt: f64) -> Vec<Freedoms> {
+        let unit = |(solid, member): (usize, &Member)| {
+            let body = &member.body;
+            let (own, n) = (body.freedoms(), padded(body.freedoms()));
+            let mut velocity = body.motion();
+            velocity.resize(n, 0.0);
+            let mut matrix = vec![0.0; n * n];
+            let response = body.response(dt);
+            for (row, own) in matrix.chunks_exact_mut(n).zip(response.chunks_exact(own)) {
+                row[..own.len()].copy_from_slice(own);
+            }
+            let scale = (0..n).map(|i| matrix[n * i + i]).collect();
+            let attached = Attached { surface: surfaces[solid], first: 0, follow: member.follow(), joined: Vec::new() };
+            Freedoms { surfaces: vec![attached], velocity, response: Response::Dense { matrix, scale } }
+        };
+        self.active().map(unit).collect()
+    }
+
+    fn take(&mut self, unit: usize, pushed: &Pushed) {
+        self.unit(unit).add_motion(&pushed.change, 1.0);
+    }
+
+    fn remember(&mut self, unit: usize, pushed: &Pushed, dt: f64) {
+        self.unit(unit).remember(&pushed.impulse, dt);
+    }
+
+    fn expect(&mut self, part: f64, dt: f64) {
+        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+            body.expect(part * dt, dt);
+        }
+    }
+
+    fn touchers(&self) -> Vec<Toucher<'_>> {
+        let toucher = |(solid, _)| {
+            let Member { body, free, start, .. } = &self.bodies[solid];
+            Toucher { solid, vertices: free, positions: &body.positions, velocities: &body.velocities, start }
+        };
+        self.active().filter(|(_, member)| member.shape.is_none()).map(toucher).collect()
+    }
+
+    fn state(&self) -> Vec<f64> {
+        let of_body = |member: &Member| {
+            let ReducedState { position, rotation, velocity, angular_momentum, .. } = &member.body.state;
+            let ReducedState { shape, rates, thrown, force, active, .. } = &member.body.state;
+            let whole = [position, velocity, angular_momentum].into_iter().flat_map(|v| v.to_array());
+            let first: Vec<f64> = whole.chain(rotation.to_array()).chain([f64::from(u8::from(*active))]).collect();
+            [&first, shape, rates, thrown, force].into_iter().flatten().copied().collect::<Vec<f64>>()
+        };
+        self.bodies.iter().flat_map(of_body).collect()
+    }
+
+    fn restore(&mut self, state: &[f64]) -> Result<(), String> {
+        let mut rest = state;
+        let mut states = Vec::new();
+        for Member { body, name, .. } in &self.bodies {
+            let count = body.basis.count;
+            let (own, others) =
+                rest.split_at_checked(14 + 3 * count + 6 + count).ok_or(format!("too short for {name:?}"))?;
+            rest = others;
+            let rotation = DQuat::from_slice(&own[9..]);
+            if (rotation.length() - 1.0).abs() > 1e-6 {
+                return Err(format!("{name:?}: a rotation of length {}", rotation.length()));
+            }
+            let numbers = |first: usize, count: usize| own[first..first + count].to_vec();
+            states.push(ReducedState {
+                position: DVec3::from_slice(own),
+                velocity: DVec3::from_slice(&own[3..]),
+                angular_momentum: DVec3::from_slice(&own[6..]),
+                rotation,
+                active: own[13] != 0.0,
+                shape: numbers(14, count),
+                rates: numbers(14 + count, count),
+                thrown: numbers(14 + 2 * count, count),
+                force: numbers(14 + 3 * count, 6 + count),
+            });
+        }
+        if !rest.is_empty() {
+            return Err(format!("{} numbers too many", rest.len()));
+        }
+        for (Member { body, .. }, state) in self.bodies.iter_mut().zip(states) {
+            if body.state != state {
+                body.state = state;
+                body.take_shape();
+            }
+        }
+        Ok(())
+    }
+
+    fn energy(&self, solid: usize) -> Option<[f64; 2]> {
+        let body = &self.bodies[solid].body;
+        Some([body.arrived, body.elastic_energy()])
+    }
+
+    fn rotation(&self, solid: usize) -> Option<DQuat> {
+        Some(self.bodies[solid].body.state.rotation)
+    }
+}

@@ -1,0 +1,15 @@
+//! Reduced bodies: elastic ones that move as a whole and in a few modes \[LJF16\].
+//!
+//! Modes are found once for a shape (modes.rs), what copies share of it is a [`Basis`], a [`ReducedBody`] is a place, a turn and a few numbers that
+//! swing. To the fluid it is six freedoms and as many more as it has modes (family.rs).
+
+mod basis;
+mod body;
+mod eigen;
+mod family;
+mod modes;
+
+pub use basis::{Basis, Moments};
+pub use body::{ReducedBody, ReducedState};
+pub use family::{Reduced, ReducedBodies};
+pub use modes::Modes;
