@@ -4,6 +4,7 @@ mod coupling;
 mod elastic;
 mod pictures;
 mod pressure;
+mod reduced;
 mod smoke;
 mod water;
 
@@ -37,6 +38,11 @@ pub const ALL: &[Bench] = &[
         name: "elastic",
         summary: "the pressure system with an elastic ball, soft to stiff and light to heavy, beside the same water without it",
         run: elastic::run,
+    },
+    Bench {
+        name: "reduced",
+        summary: "the pressure system with 5 to 150 reduced bodies, beside the same grid without them",
+        run: reduced::run,
     },
     Bench {
         name: "smoke",

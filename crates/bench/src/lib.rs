@@ -8,6 +8,7 @@ pub mod experiments;
 pub mod machine;
 pub mod pressure;
 pub mod problems;
+pub mod reduced;
 pub mod smoke;
 mod timing;
 pub mod water;

@@ -12,9 +12,10 @@ use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TetMesh, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::Motion;
 use bathtub_engine::solid::elastic::{Elastic, Hold, Material};
-use bathtub_engine::solid::reduced::Reduced;
+use bathtub_engine::solid::reduced::{BodyCopy, Reduced};
 use glam::{DQuat, DVec3};
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Edges of tetrahedra, in cells, unless the scene says otherwise.
 const USUAL_SIZE: f64 = 2.0;
@@ -181,7 +182,7 @@ pub fn reduced(
     let modes: Vec<(usize, Option<u32>)> = entries
         .flat_map(|(i, entry)| copies(&entry.name, &entry.at).into_iter().map(move |_| (i, entry.modes)))
         .collect();
-    let (mut whole, mut few) = (Vec::new(), Vec::new());
+    let (mut whole, mut few) = (Vec::new(), BTreeMap::<usize, Reduced>::new());
     for (body, (i, modes)) in bodies.into_iter().zip(modes) {
         let Some(modes) = modes else {
             whole.push(body);
@@ -201,9 +202,17 @@ pub fn reduced(
             );
             return Err(document.error_at(ErrorKind::Scene, &key, message));
         }
-        few.push(Reduced::new(body, modes as usize));
+        match few.entry(i) {
+            Entry::Vacant(first) => drop(first.insert(Reduced::new(body, modes as usize))),
+            Entry::Occupied(mut like) => {
+                let Elastic { name, rest, velocity, angular_velocity, .. } = body;
+                let offset = rest.vertices[0] - like.get().elastic.rest.vertices[0];
+                let place = Pose { position: offset, ..Pose::IDENTITY };
+                like.get_mut().copies.push(BodyCopy { name, place, velocity, angular_velocity });
+            }
+        }
     }
-    Ok((whole, few))
+    Ok((whole, few.into_values().collect()))
 }
 
 /// Bodies are warned of that the weight of a pool above them, or their own, would squeeze by more than this part: linear elasticity gives way

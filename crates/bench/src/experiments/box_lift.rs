@@ -12,11 +12,12 @@ use bathtub_engine::coupling::rigid::RigidSide;
 use bathtub_engine::fluid::boundary::{Boundary, Wall};
 use bathtub_engine::geometry::{Pose, Shape, SurfaceId};
 use bathtub_engine::grid::{Axis, CellField, FaceField, Grid, unravel};
-use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::rigid::{Mass, RigidBody};
+use bathtub_engine::solid::{Family, Freedoms, Interface};
 use bathtub_engine::solve::{
     Bodies, PressureSolve, PressureSolver, SolidTerms, SolveError, SolveInfo, SolveParams, Supports,
 };
+use bathtub_engine::world::WorldParams;
 use glam::{DQuat, DVec3};
 use std::time::Instant;
 
@@ -120,17 +121,30 @@ impl System {
         }
         let outlines: Vec<_> = params.bodies.iter().map(|body| body.outline()).collect();
         let immersed = Immersed::new(&outlines, |id| rigids.skin(&state, id.0 as usize), &grid, 1.0, false);
-        let boundary = immersed.boundary(&grid, params.walls);
-        let arriving = FaceField::new(&grid, 0.0);
         let surfaces: Vec<SurfaceId> = (0..rigids.len() as u32).map(SurfaceId).collect();
         let mut supports = Supports::default();
         let mut boxes = RigidSide::new(&rigids, &mut state, &surfaces, &mut supports);
-        let medium = Medium::weightless(1.0);
-        let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &arriving };
-        let coupled = monolithic::System::new(&scene, boxes.freedoms());
-        let mut rhs = CellField::new(&grid, 0.0);
+        Self::of(&params, 1.0, &immersed, boxes.freedoms())
+    }
+
+    /// Solids of a family in a fluid at rest of density `rho`, over a step of `dt`, s.
+    pub fn of_family(params: &WorldParams, rho: f64, dt: f64, family: &dyn Family) -> Self {
+        let outlines = family.outlines();
+        let surfaces: Vec<SurfaceId> = (0..outlines.len() as u32).map(SurfaceId).collect();
+        let immersed = Immersed::new(&outlines, |id| family.skin(id.0 as usize), &params.grid, dt, false);
+        Self::of(params, rho, &immersed, family.freedoms(&surfaces, dt))
+    }
+
+    fn of(params: &WorldParams, rho: f64, immersed: &Immersed, freedoms: Vec<Freedoms>) -> Self {
+        let grid = &params.grid;
+        let boundary = immersed.boundary(grid, params.walls);
+        let arriving = FaceField::new(grid, 0.0);
+        let medium = Medium::weightless(rho);
+        let scene = Scene { grid, medium, boundary: &boundary, immersed, arriving: &arriving };
+        let coupled = monolithic::System::new(&scene, freedoms);
+        let mut rhs = CellField::new(grid, 0.0);
         coupled.pushed_volume().iter().for_each(|&(cell, volume)| rhs.data[cell] += volume);
-        let (faces, extra) = coefficients(&grid, &boundary);
+        let (faces, extra) = coefficients(grid, &boundary);
         Self { faces, extra, terms: coupled.terms(), rhs: rhs.data }
     }
 

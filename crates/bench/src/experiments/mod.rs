@@ -7,5 +7,6 @@ pub mod cut_cell_order;
 pub mod elastic_tank;
 pub mod hanging_beam;
 pub mod martin_moyce;
+pub mod reduced_tank;
 pub mod taylor_green;
 pub mod volume;

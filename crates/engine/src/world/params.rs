@@ -119,7 +119,7 @@ impl WorldParams {
         let obstacles = self.obstacles.iter().map(|obstacle| &obstacle.name);
         let bodies = self.bodies.iter().map(|body| &body.name);
         let elastic = self.elastic.iter().map(|body| &body.name);
-        let reduced = self.reduced.iter().map(|body| &body.elastic.name);
+        let reduced = self.reduced.iter().flat_map(|reduced| reduced.copies.iter().map(|copy| &copy.name));
         obstacles.chain(bodies).chain(elastic).chain(reduced).map(String::as_str)
     }
 

@@ -2,7 +2,7 @@
 
 use super::basis::Basis;
 use super::body::{ReducedBody, ReducedState};
-use crate::geometry::{Bounds, Shape, SurfaceId};
+use crate::geometry::{Bounds, Pose, Shape, SurfaceId};
 use crate::solid::elastic::{Elastic, ElasticError};
 use crate::solid::{
     Attached, Family, Follow, Form, Freedoms, Interface, Outline, Place, Pushed, Response, Skin, Toucher,
@@ -10,16 +10,28 @@ use crate::solid::{
 use glam::{DQuat, DVec3};
 use std::sync::Arc;
 
-/// Shapes that differ by less than this part of their size are copies of each other: round-off of places.
-const SAME: f64 = 1e-12;
-
-/// An elastic body that moves in a few modes only.
+/// An elastic body that moves in a few modes only, and its copies.
 #[derive(Clone, Debug)]
 pub struct Reduced {
     /// What it is, in every other respect.
     pub elastic: Elastic,
     /// How many modes it has, besides dilation and those that have the same frequency as the last; without any it is rigid.
     pub modes: usize,
+    /// The bodies that there are of it.
+    pub copies: Vec<BodyCopy>,
+}
+
+/// One of several bodies of the same shape.
+#[derive(Clone, Debug)]
+pub struct BodyCopy {
+    /// Unique name.
+    pub name: String,
+    /// Where it is at the start, from the place that its shape is given at.
+    pub place: Pose,
+    /// At the start, m/s.
+    pub velocity: DVec3,
+    /// At the start: world axis times rad/s.
+    pub angular_velocity: DVec3,
 }
 
 /// All reduced bodies of a scene.
@@ -36,7 +48,7 @@ struct Member {
     /// Of a body without modes, its shape in its own frame.
     shape: Option<Shape>,
     /// Vertices of the surface that may touch something.
-    free: Vec<u32>,
+    free: Arc<Vec<u32>>,
     /// Vertices as the scene has them, m.
     start: Vec<DVec3>,
 }
@@ -44,45 +56,32 @@ struct Member {
 impl Reduced {
     /// A body of some modes.
     pub fn new(elastic: Elastic, modes: usize) -> Self {
-        Self { elastic, modes }
-    }
-
-    fn held(&self) -> Vec<usize> {
-        self.elastic.holds.iter().flat_map(|hold| hold.vertices.iter().copied()).collect()
-    }
-
-    /// Whether another body has the same modes: one that is this one at another place.
-    fn is_like(&self, other: &Self) -> bool {
-        let [a, b] = [self, other].map(|reduced| &reduced.elastic.rest);
-        let size = Bounds::of(&a.vertices).size().length();
-        let is_near = |(x, y): (&DVec3, &DVec3)| ((*x - a.vertices[0]) - (*y - b.vertices[0])).length() < SAME * size;
-        self.modes == other.modes
-            && self.elastic.material.poisson_ratio == other.elastic.material.poisson_ratio
-            && self.held() == other.held()
-            && a.tetrahedra == b.tetrahedra
-            && a.vertices.iter().zip(&b.vertices).all(is_near)
+        let (velocity, angular_velocity) = (elastic.velocity, elastic.angular_velocity);
+        let copies = vec![BodyCopy { name: elastic.name.clone(), place: Pose::IDENTITY, velocity, angular_velocity }];
+        Self { elastic, modes, copies }
     }
 
     /// Its basis; nothing moves along `flat` axes.
     pub fn basis(&self, flat: [bool; 3]) -> Result<Basis, ElasticError> {
-        let Elastic { rest, material, .. } = &self.elastic;
+        let Elastic { rest, material, holds, .. } = &self.elastic;
         material.check()?;
-        Basis::new(rest, material.poisson_ratio, (&self.held(), flat), self.modes)
+        let held: Vec<usize> = holds.iter().flat_map(|hold| hold.vertices.iter().copied()).collect();
+        Basis::new(rest, material.poisson_ratio, (&held, flat), self.modes)
     }
 
-    /// It at the start; the basis may be that of a copy of it, whose tetrahedra begin at `first`, m.
-    pub fn body(&self, basis: Arc<Basis>, first: DVec3) -> ReducedBody {
-        let Elastic { rest, material, stretch, velocity, angular_velocity, .. } = &self.elastic;
+    /// A copy at the start.
+    pub fn body(&self, basis: Arc<Basis>, copy: &BodyCopy) -> ReducedBody {
+        let Elastic { material, stretch, .. } = &self.elastic;
         let mut body = ReducedBody::new(basis, *material);
-        body.state.position += rest.vertices[0] - first;
-        body.take_shape();
+        body.state.position = copy.place.apply(body.state.position);
+        body.state.rotation = copy.place.rotation;
         if *stretch != DVec3::ONE {
             body.state.shape = body.basis.nearest(*stretch);
-            body.take_shape();
         }
+        body.take_shape();
         if !body.basis.is_held {
-            body.state.velocity = body.basis.sliding * *velocity;
-            body.set_spin(*angular_velocity);
+            body.state.velocity = body.basis.sliding * copy.velocity;
+            body.set_spin(copy.angular_velocity);
         }
         body
     }
@@ -91,24 +90,23 @@ impl Reduced {
 impl ReducedBodies {
     /// Those of a scene, within `room`; nothing moves along `flat` axes. A refusal comes with the name of the body.
     pub fn new(described: &[Reduced], flat: [bool; 3], room: Bounds) -> Result<Self, (String, ElasticError)> {
-        let mut known: Vec<(&Reduced, Arc<Basis>)> = Vec::new();
         let mut bodies = Vec::new();
         for reduced in described {
-            let named = |source| (reduced.elastic.name.clone(), source);
-            let like = match known.iter().position(|(other, _)| reduced.is_like(other)) {
-                Some(like) => like,
-                None => {
-                    known.push((reduced, Arc::new(reduced.basis(flat).map_err(named)?)));
-                    known.len() - 1
-                }
-            };
-            let (like, basis) = (known[like].0, known[like].1.clone());
-            let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
-            let free = (0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect();
             let Elastic { name, interface, rest, .. } = &reduced.elastic;
-            let start = basis.vertices.iter().map(|&v| rest.vertices[v as usize]).collect();
-            let body = reduced.body(basis, like.elastic.rest.vertices[0]);
-            bodies.push(Member { name: name.clone(), interface: *interface, body, shape, free, start });
+            let basis = Arc::new(reduced.basis(flat).map_err(|source| (name.clone(), source))?);
+            let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
+            let free: Arc<Vec<u32>> =
+                Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
+            for copy in &reduced.copies {
+                bodies.push(Member {
+                    name: copy.name.clone(),
+                    interface: *interface,
+                    body: reduced.body(basis.clone(), copy),
+                    shape: shape.clone(),
+                    free: free.clone(),
+                    start: basis.vertices.iter().map(|&v| copy.place.apply(rest.vertices[v as usize])).collect(),
+                });
+            }
         }
         Ok(Self { bodies, room })
     }

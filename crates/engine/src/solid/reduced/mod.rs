@@ -11,5 +11,5 @@ mod modes;
 
 pub use basis::{Basis, Moments};
 pub use body::{ReducedBody, ReducedState};
-pub use family::{Reduced, ReducedBodies};
+pub use family::{BodyCopy, Reduced, ReducedBodies};
 pub use modes::Modes;
