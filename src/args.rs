@@ -32,6 +32,8 @@ pub enum Command {
     Render(RenderArgs),
     /// Check a scene and say what it needs, without simulating.
     Check(CheckArgs),
+    /// List the modes of a scene's reduced bodies, and write them.
+    Modes(ModesArgs),
     /// Print the JSON schema of scene files.
     Schema {
         /// Print the reference page (docs/scene-reference.md) instead.
@@ -55,6 +57,17 @@ pub struct SceneArgs {
     /// Let the scene name mesh files outside its own directory.
     #[arg(long)]
     pub allow_outside: bool,
+}
+
+/// `bathtub modes`.
+#[derive(Args)]
+pub struct ModesArgs {
+    /// The scene.
+    #[command(flatten)]
+    pub scene: SceneArgs,
+    /// Write the tetrahedra of each body with its modes as vectors to NAME.vtk here.
+    #[arg(long, value_name = "DIR")]
+    pub to: Option<PathBuf>,
 }
 
 /// `bathtub run`.

@@ -48,7 +48,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         let (mass, quality) = (short(mass), body.rest.quality());
         say(&format!("  elastic    {}: {mass} kg, {vertices} vertices, {quality}", body.name));
     }
-    for Reduced { elastic: body, modes, copies } in &params.reduced {
+    for Reduced { elastic: body, modes, copies, .. } in &params.reduced {
         let (vertices, mass) = (body.rest.vertices.len(), short(body.material.density * body.rest.volume()));
         let copies = if copies.len() > 1 { format!("{} of them, ", copies.len()) } else { String::new() };
         say(&format!("  reduced    {}: {copies}{mass} kg, {vertices} vertices, {modes} modes", body.name));

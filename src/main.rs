@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod exit;
 mod frames;
+mod modes;
 mod panic;
 mod pictures;
 mod progress;
@@ -49,13 +50,14 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(options) => options.pace.threads,
         Command::Render(options) => options.threads,
         Command::Bench(options) => options.threads,
-        Command::Check(_) | Command::Schema { .. } | Command::Reproduce(_) => None,
+        Command::Check(_) | Command::Modes(_) | Command::Schema { .. } | Command::Reproduce(_) => None,
     })?;
     match cli.command {
         Command::Run(options) => run::start(&options, cli.quiet),
         Command::Resume(options) => run::resume(&options, cli.quiet),
         Command::Render(options) => pictures::redraw(&options, cli.quiet),
         Command::Check(options) => check::check(&options),
+        Command::Modes(options) => modes::modes(&options),
         Command::Schema { markdown } => check::schema(markdown),
         Command::Reproduce(options) => reproduce::reproduce(&options, reproduce::ALL),
         Command::Bench(options) => bench::bench(&options, bench::ALL),

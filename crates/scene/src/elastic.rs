@@ -3,7 +3,7 @@
 use crate::bodies::{Meshes, Path, copies, motion, rotation, shape, shifted, spin, take_name, too_thin};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError, short};
-use crate::file::{ElasticEntry, HoldEntry, SceneFile};
+use crate::file::{DriveEntry, ElasticEntry, HoldEntry, SceneFile, WaveName};
 use crate::placement::{check_meets_domain, velocity};
 use crate::rigid::{check_spin, slice};
 use crate::tetrahedra::TetFiles;
@@ -12,7 +12,7 @@ use bathtub_engine::geometry::{Pose, Shape, SignedDistance, TetMesh, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::Motion;
 use bathtub_engine::solid::elastic::{Elastic, Hold, Material};
-use bathtub_engine::solid::reduced::{BodyCopy, Reduced};
+use bathtub_engine::solid::reduced::{BodyCopy, Drive, Reduced, Wave};
 use glam::{DQuat, DVec3};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -141,7 +141,9 @@ pub fn bodies(
         let down = DVec3::from(file.scene.gravity).normalize_or_zero();
         let heights = mesh.vertices.iter().map(|v| down.dot(rotation * *v));
         let [low, high] = heights.fold([f64::INFINITY, f64::NEG_INFINITY], |[lo, hi], h| [lo.min(h), hi.max(h)]);
-        warnings.extend(crushed(&key, entry, file, grid, high - low));
+        if entry.modes != Some(0) {
+            warnings.extend(crushed(&key, entry, file, grid, high - low));
+        }
         for (name, offset) in copies.iter() {
             take_name(document, &key, name, names)?;
             let mut position = DVec3::from(entry.position) + *offset;
@@ -185,6 +187,10 @@ pub fn reduced(
     let (mut whole, mut few) = (Vec::new(), BTreeMap::<usize, Reduced>::new());
     for (body, (i, modes)) in bodies.into_iter().zip(modes) {
         let Some(modes) = modes else {
+            if !file.elastic[i].drive.is_empty() {
+                let message = format!("drives swing modes, and \"{}\" has none; give it `modes`", body.name);
+                return Err(document.error_at(ErrorKind::Scene, &format!("elastic.{i}.drive"), message));
+            }
             whole.push(body);
             continue;
         };
@@ -203,16 +209,50 @@ pub fn reduced(
             return Err(document.error_at(ErrorKind::Scene, &key, message));
         }
         match few.entry(i) {
-            Entry::Vacant(first) => drop(first.insert(Reduced::new(body, modes as usize))),
+            Entry::Vacant(first) => {
+                let drives = drives(document, file, i)?;
+                first.insert(Reduced { drives, ..Reduced::new(body, modes as usize) });
+            }
             Entry::Occupied(mut like) => {
                 let Elastic { name, rest, velocity, angular_velocity, .. } = body;
                 let offset = rest.vertices[0] - like.get().elastic.rest.vertices[0];
                 let place = Pose { position: offset, ..Pose::IDENTITY };
-                like.get_mut().copies.push(BodyCopy { name, place, velocity, angular_velocity });
+                let phase = like.get().copies.len() as f64 * file.elastic[i].phase_step;
+                like.get_mut().copies.push(BodyCopy { name, place, velocity, angular_velocity, phase });
             }
         }
     }
     Ok((whole, few.into_values().collect()))
+}
+
+/// What makes a body of some modes swim.
+fn drives(document: &Document, file: &SceneFile, i: usize) -> Result<Vec<Drive>, SceneError> {
+    let entry = &file.elastic[i];
+    let modes = entry.modes.unwrap_or_default();
+    let drive = |(n, drive): (usize, &DriveEntry)| {
+        let key = |of: &str| format!("elastic.{i}.drive.{n}.{of}");
+        let DriveEntry { mode, amplitude, frequency, phase, wave, start, end, ramp } = *drive;
+        if mode >= modes {
+            let message =
+                format!("mode {mode} of a body of {modes}; they are counted from 0, and `bathtub modes` lists them");
+            return Err(document.error_at(ErrorKind::Scene, &key("mode"), message));
+        }
+        if frequency > 0.5 * file.time.fps {
+            let message = format!(
+                "{} times a second, with {} frames a second: steps may be as long as a frame, and would miss it; at most half as often",
+                short(frequency),
+                short(file.time.fps)
+            );
+            return Err(document.error_at(ErrorKind::Scene, &key("frequency"), message));
+        }
+        let wave = match wave {
+            WaveName::Sine => Wave::Sine,
+            WaveName::Pulse => Wave::Pulse,
+        };
+        let active = [start, end.unwrap_or(f64::INFINITY)];
+        Ok(Drive { mode: mode as usize, amplitude, frequency, phase, wave, active, ramp })
+    };
+    entry.drive.iter().enumerate().map(drive).collect()
 }
 
 /// Bodies are warned of that the weight of a pool above them, or their own, would squeeze by more than this part: linear elasticity gives way

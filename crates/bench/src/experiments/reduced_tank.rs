@@ -84,10 +84,11 @@ impl ReducedTank {
                 place: Pose { position: DX * cell * place, rotation },
                 velocity: DVec3::Y,
                 angular_velocity: DVec3::ZERO,
+                phase: 0.0,
             }
         };
         let elastic = Elastic::new("body", rest, material);
-        let described = [Reduced { elastic, modes: self.modes, copies: (0..self.count).map(copy).collect() }];
+        let described = [Reduced { copies: (0..self.count).map(copy).collect(), ..Reduced::new(elastic, self.modes) }];
         let room = Bounds { min: DVec3::ZERO, max: DX * DVec3::from(self.dims.map(|n| n as f64)) };
         let bodies = ReducedBodies::new(&described, [false; 3], room).map_err(|(_, error)| error)?;
         let mut params = crate::worlds::still_air(self.dims, DX);

@@ -49,6 +49,13 @@ pub struct ElasticEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 200))]
     pub modes: Option<u32>,
+    /// What makes a body with `modes` swim: its shape at rest swings along modes, which `bathtub modes` lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drive: Vec<DriveEntry>,
+    /// Of several bodies (`at`), how far the drives of each are ahead of those of the one before, in periods.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schemars(range(min = -1e6, max = 1e6))]
+    pub phase_step: f64,
     /// What makes it come to rest.
     #[serde(default)]
     pub damping: DampingEntry,
@@ -67,6 +74,57 @@ pub struct ElasticEntry {
     /// What it looks like in pictures.
     #[serde(flatten)]
     pub appearance: Appearance,
+}
+
+/// A muscle: `{ mode = 3, amplitude = 0.02, frequency = 1.5 }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveEntry {
+    /// Which mode, counted from 0.
+    pub mode: u32,
+    /// How far the shape at rest goes along it, m: the root of the mean square over the body.
+    #[schemars(range(min = -1e6, max = 1e6))]
+    pub amplitude: f64,
+    /// How often, 1/s.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    pub frequency: f64,
+    /// Where in its period it begins, in periods.
+    #[serde(default)]
+    #[schemars(range(min = -1e6, max = 1e6))]
+    pub phase: f64,
+    /// How it goes to and fro.
+    #[serde(default)]
+    pub wave: WaveName,
+    /// When it begins, s.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub start: f64,
+    /// When it ends, s. Default: never.
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub end: Option<f64>,
+    /// Time in which it grows to its full strength, and fades at the end, s.
+    #[serde(default = "default_ramp")]
+    #[schemars(range(min = 0.0, max = 1e9))]
+    pub ramp: f64,
+}
+
+/// How a drive goes to and fro.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaveName {
+    /// Evenly.
+    #[default]
+    Sine,
+    /// Fast in, in a fifth of the period, and slowly back, to one side only.
+    Pulse,
+}
+
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+fn default_ramp() -> f64 {
+    0.5
 }
 
 fn default_poisson_ratio() -> f64 {

@@ -12,7 +12,7 @@ pub use body::{
     Appearance, MeshFile, MetalEntry, ObstacleEntry, PatternName, PoseKey, Rotation, Scale, ShapeEntry, SourceEntry,
     Spin, TextureEntry,
 };
-pub use elastic::{DampingEntry, ElasticEntry, HoldEntry, TetrahedraFile};
+pub use elastic::{DampingEntry, DriveEntry, ElasticEntry, HoldEntry, TetrahedraFile, WaveName};
 pub use rigid::{BodyEntry, InterfaceName, JointEntry, JointTypeName};
 pub use water::{BubbleEntry, BubblesName, DrainEntry, LiquidEntry, ShakeEntry, TransferName, WaterSection};
 

@@ -2,6 +2,8 @@
 
 use super::basis::Basis;
 use super::body::{ReducedBody, ReducedState};
+use super::drive::Drive;
+use super::modes::Modes;
 use crate::geometry::{Bounds, Pose, Shape, SurfaceId};
 use crate::solid::elastic::{Elastic, ElasticError};
 use crate::solid::{
@@ -17,6 +19,8 @@ pub struct Reduced {
     pub elastic: Elastic,
     /// How many modes it has, besides dilation and those that have the same frequency as the last; without any it is rigid.
     pub modes: usize,
+    /// What makes it swim.
+    pub drives: Vec<Drive>,
     /// The bodies that there are of it.
     pub copies: Vec<BodyCopy>,
 }
@@ -32,6 +36,8 @@ pub struct BodyCopy {
     pub velocity: DVec3,
     /// At the start: world axis times rad/s.
     pub angular_velocity: DVec3,
+    /// How far its drives are ahead, in periods.
+    pub phase: f64,
 }
 
 /// All reduced bodies of a scene.
@@ -51,22 +57,34 @@ struct Member {
     free: Arc<Vec<u32>>,
     /// Vertices as the scene has them, m.
     start: Vec<DVec3>,
+    drives: Arc<Vec<Drive>>,
+    /// See [`BodyCopy::phase`].
+    phase: f64,
 }
 
 impl Reduced {
     /// A body of some modes.
     pub fn new(elastic: Elastic, modes: usize) -> Self {
         let (velocity, angular_velocity) = (elastic.velocity, elastic.angular_velocity);
-        let copies = vec![BodyCopy { name: elastic.name.clone(), place: Pose::IDENTITY, velocity, angular_velocity }];
-        Self { elastic, modes, copies }
+        let (name, place) = (elastic.name.clone(), Pose::IDENTITY);
+        let copies = vec![BodyCopy { name, place, velocity, angular_velocity, phase: 0.0 }];
+        Self { elastic, modes, drives: Vec::new(), copies }
     }
 
-    /// Its basis; nothing moves along `flat` axes.
-    pub fn basis(&self, flat: [bool; 3]) -> Result<Basis, ElasticError> {
-        let Elastic { rest, material, holds, .. } = &self.elastic;
+    fn held(&self) -> Vec<usize> {
+        self.elastic.holds.iter().flat_map(|hold| hold.vertices.iter().copied()).collect()
+    }
+
+    /// Its modes; nothing moves along `flat` axes.
+    pub fn lowest(&self, flat: [bool; 3]) -> Result<Modes, ElasticError> {
+        let Elastic { rest, material, .. } = &self.elastic;
         material.check()?;
-        let held: Vec<usize> = holds.iter().flat_map(|hold| hold.vertices.iter().copied()).collect();
-        Basis::new(rest, material.poisson_ratio, (&held, flat), self.modes)
+        Modes::lowest(rest, material.poisson_ratio, (&self.held(), flat), self.modes)
+    }
+
+    /// Its basis.
+    pub fn basis(&self, flat: [bool; 3]) -> Result<Basis, ElasticError> {
+        Ok(Basis::new(&self.elastic.rest, (&self.held(), flat), &self.lowest(flat)?))
     }
 
     /// A copy at the start.
@@ -97,8 +115,11 @@ impl ReducedBodies {
             let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
             let free: Arc<Vec<u32>> =
                 Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
+            let drives = Arc::new(reduced.drives.clone());
             for copy in &reduced.copies {
                 bodies.push(Member {
+                    drives: drives.clone(),
+                    phase: copy.phase,
                     name: copy.name.clone(),
                     interface: *interface,
                     body: reduced.body(basis.clone(), copy),
@@ -128,6 +149,15 @@ impl ReducedBodies {
 }
 
 impl Member {
+    /// Its shape at rest at a time, s: q, m.
+    fn rest(&self, time: f64) -> Vec<f64> {
+        let of_mode = |k: usize| {
+            let own = self.drives.iter().filter(|drive| drive.mode == k);
+            own.map(|drive| drive.at(time, self.phase)).sum()
+        };
+        (0..self.body.basis.count).map(of_mode).collect()
+    }
+
     /// N of its surface.
     fn follow(&self) -> Follow {
         let (body, centre) = (&self.body, self.body.state.position);
@@ -188,11 +218,12 @@ impl Family for ReducedBodies {
         }
     }
 
-    fn predict(&mut self, _time: f64, dt: f64, gain: &dyn Fn(usize, f64) -> DVec3) {
-        for (solid, Member { body, .. }) in self.bodies.iter_mut().enumerate() {
-            if body.state.active {
-                body.predict(dt, gain(solid, body.material.density) / dt);
-            }
+    fn predict(&mut self, time: f64, dt: f64, gain: &dyn Fn(usize, f64) -> DVec3) {
+        for (solid, member) in self.bodies.iter_mut().enumerate().filter(|(_, member)| member.body.state.active) {
+            // Over the step to come: velocities move bodies then.
+            let rest = member.rest(time + 2.0 * dt);
+            let body = &mut member.body;
+            body.predict(dt, gain(solid, body.material.density) / dt, &rest);
         }
     }
 

@@ -5,11 +5,13 @@
 
 mod basis;
 mod body;
+mod drive;
 mod eigen;
 mod family;
 mod modes;
 
 pub use basis::{Basis, Moments};
 pub use body::{ReducedBody, ReducedState};
+pub use drive::{Drive, Wave};
 pub use family::{BodyCopy, Reduced, ReducedBodies};
 pub use modes::Modes;
