@@ -2,6 +2,7 @@
 //!
 //! Each scene takes minutes, so these are not among the tests that run by default.
 
+mod ljf16;
 #[path = "../support/mod.rs"]
 mod support;
 mod zb17;

@@ -10,6 +10,9 @@ use glam::{DMat3, DVec3};
 /// modes that twist a ball have next to none \[row Q2\], and what polygons make of that would shake it.
 const FELT: f64 = 0.01;
 
+/// Tetrahedra of each mode, those that it strains most, that tell whether a shape is about to fold: so few that it does not matter how many there are.
+const WATCHED: usize = 6;
+
 /// A shape and its modes; density and Young's modulus are not in it.
 #[derive(Clone, Debug)]
 pub struct Basis {
@@ -35,6 +38,8 @@ pub struct Basis {
     pub is_held: bool,
     /// 1 along the axes that are not flat.
     pub sliding: DVec3,
+    /// ∇sₖ of all modes in those tetrahedra that some mode strains most, one after the other.
+    strained: Vec<DMat3>,
     /// Σ m X Xᵀ, Σ m sₖ Xᵀ, Σ m sₖ sₗᵀ and Σ m sₖ, for ρ = 1 kg/m³.
     rest: DMat3,
     mixed: Vec<DMat3>,
@@ -88,6 +93,7 @@ impl Basis {
             squares: squares.clone(),
             normal_share: normal_shares(&surface, &directions, count),
             held: vertices.iter().map(|&v| is_held[v as usize]).collect(),
+            strained: strained(rest, all, count),
             rest: sum(&|n| outer(places[n], places[n])),
             mixed,
             pairs: pairs.collect(),
@@ -129,6 +135,14 @@ impl Basis {
         }
     }
 
+    /// The least det F, where modes strain the body most.
+    pub fn least_volume(&self, q: &[f64]) -> f64 {
+        let of_element = |slopes: &[DMat3]| {
+            slopes.iter().zip(q).fold(DMat3::IDENTITY, |sum, (slope, q)| sum + *q * *slope).determinant()
+        };
+        self.strained.chunks_exact(self.count.max(1)).map(of_element).fold(1.0, f64::min)
+    }
+
     /// Σ m sₖ × sₗ for ρ = 1 kg/m³.
     pub fn twist(&self, k: usize, l: usize) -> DVec3 {
         axial(self.pairs[self.count * k + l])
@@ -159,6 +173,27 @@ fn compact(surface: &TriMesh, places: &[DVec3]) -> (TriMesh, Vec<u32>) {
     let triangles = surface.triangles.iter().map(|t| t.map(|v| number[v as usize])).collect();
     let vertices = used.iter().map(|&v| places[v as usize]).collect();
     (TriMesh { vertices, triangles }, used)
+}
+
+/// See [`Basis::strained`].
+fn strained(rest: &TetMesh, directions: &[DVec3], count: usize) -> Vec<DMat3> {
+    let slope = |t: usize, k: usize| {
+        let edges = |of: &dyn Fn(u32) -> DVec3| {
+            let [o, a, b, c] = rest.tetrahedra[t].map(of);
+            DMat3::from_cols(a - o, b - o, c - o)
+        };
+        edges(&|v| directions[count * v as usize + k]) * edges(&|v| rest.vertices[v as usize]).inverse()
+    };
+    let size = |m: DMat3| m.to_cols_array().iter().map(|e| e * e).sum::<f64>();
+    let mut chosen = Vec::new();
+    for k in 0..count {
+        let mut sizes: Vec<(usize, f64)> = (0..rest.tetrahedra.len()).map(|t| (t, size(slope(t, k)))).collect();
+        sizes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        chosen.extend(sizes.iter().take(WATCHED).map(|(t, _)| *t));
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.iter().flat_map(|&t| (0..count).map(move |k| (t, k))).map(|(t, k)| slope(t, k)).collect()
 }
 
 /// ∮ (s·n)² ÷ ∮ |s|² of each mode.

@@ -264,7 +264,7 @@ impl Family for ReducedBodies {
             let Member { body, free, start, .. } = &self.bodies[solid];
             Toucher { solid, vertices: free, positions: &body.positions, velocities: &body.velocities, start }
         };
-        self.active().filter(|(_, member)| member.shape.is_none()).map(toucher).collect()
+        self.active().map(toucher).collect()
     }
 
     fn state(&self) -> Vec<f64> {
