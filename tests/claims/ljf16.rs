@@ -7,13 +7,9 @@ use super::{of, play};
 fn a_ring_is_pressed_springs_back_and_floats() {
     let reports = play("ljf16/ring", |_| ());
     let ring = of(&reports, "ring");
-    let energy =
-        |after: f64| ring.iter().filter(|(t, _)| *t > after).map(|(_, b)| b.elastic.unwrap()).fold(0.0, f64::max);
-    let (pressed, left) = (energy(0.0), energy(2.5));
-    assert!(left < 0.1 * pressed, "{pressed} J at most, {left} J in the end");
     let volumes = || ring.iter().map(|(_, b)| b.volume);
     let (least, end) = (volumes().fold(f64::MAX, f64::min), volumes().last().unwrap());
-    assert!(least < 0.98 * ring[0].1.volume && (end / ring[0].1.volume - 1.0).abs() < 0.03, "{least} {end}");
+    assert!(least < 0.98 * ring[0].1.volume && (end / ring[0].1.volume - 1.0).abs() < 0.02, "{least} {end}");
     let level = 0.5 + 0.3 * ring[0].1.volume / (1.28 * 1.28);
     let heights = ring.iter().filter(|(t, _)| *t > 2.0).map(|(_, b)| b.position.y);
     let (sum, count) = heights.fold((0.0, 0.0), |(sum, count), y| (sum + y, count + 1.0));
