@@ -6,7 +6,6 @@
 mod basis;
 mod body;
 mod drive;
-mod eigen;
 mod family;
 mod modes;
 

@@ -6,9 +6,9 @@
 //!
 //! Young's modulus and density only scale frequencies, so modes are those of E = 1 Pa and ρ = 1 kg/m³.
 
-use super::eigen::eigen;
 use crate::geometry::TetMesh;
 use crate::solid::elastic::{ElasticBody, ElasticError, Material, Pin};
+use crate::solve::eigen;
 use glam::DVec3;
 
 /// Vectors that are iterated together: more than there are equal frequencies in the bodies of the tests.

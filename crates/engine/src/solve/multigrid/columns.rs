@@ -3,7 +3,8 @@
 //! All columns of a body are smoothed together, in the cells that they reach and nowhere else: T = S K is two cells wider than
 //! K, F = K − L T three.
 
-use super::super::low_rank::Block;
+use super::super::eigen::eigen;
+use super::super::low_rank::{Block, add_scaled};
 use super::super::real::Real;
 use super::level::Level;
 use super::sweep::coefficients;
@@ -39,6 +40,9 @@ pub(super) struct Felt<T> {
 
 /// How far smoothing carries a value, and one cell more for the residual it leaves.
 const REACH: usize = 3;
+
+/// See [`felt`]. A choice: iterations of `bench reduced` are those with all columns, or one more.
+const FELT: f64 = 0.3;
 
 /// No such cell.
 pub(super) const NONE: u32 = u32::MAX;
@@ -304,6 +308,42 @@ impl<T: Real> Columns<T> {
         };
         (here.columns(k, coarse), felt, coarser)
     }
+}
+
+/// Those combinations of the columns of a body that the fluid feels, which are all that the cycle has to know: of the rest, cᵀL⁻¹c is below [`FELT`], so that
+/// L + C Cᵀ without them is all but as good. Over all levels, the sum of cᵀD⁻¹c, with the diagonals D, is about cᵀL⁻¹c \[Bramble, Pasciak & Xu 1990\].
+pub(super) fn felt<T: Real>(c: Block, levels: &[Level<T>]) -> Block {
+    let columns = c.columns;
+    let mut products = vec![0.0; columns * columns];
+    let mut here = c.clone();
+    for (l, level) in levels.iter().enumerate() {
+        let around = Surroundings::new(&here.cells, level);
+        here.retain(|cell| around.number(cell).is_some());
+        let number = |cell: usize| around.number(cell).expect("only unknowns are left");
+        for (cell, row) in here.rows() {
+            let inverse = around.cells[number(cell)].inverse;
+            for (products, left) in products.chunks_exact_mut(columns).zip(row).filter(|(_, left)| **left != 0.0) {
+                add_scaled(products, inverse * left, row);
+            }
+        }
+        let Some(coarse) = levels.get(l + 1).filter(|_| !here.cells.is_empty()) else { break };
+        let mut coarser = Restriction::new(&around, coarse, columns);
+        here.rows().for_each(|(cell, row)| coarser.add(number(cell), row));
+        here = coarser.finish();
+    }
+    let (values, parts) = eigen(columns, products);
+    let first = values.iter().position(|value| *value >= FELT).unwrap_or(columns);
+    let chosen = columns - first;
+    if chosen == 0 {
+        return Block::default();
+    }
+    let mut felt = Block { cells: c.cells.clone(), columns: chosen, values: vec![0.0; chosen * c.cells.len()] };
+    for ((_, row), out) in c.rows().zip(felt.values.chunks_exact_mut(chosen)) {
+        for (value, parts) in row.iter().zip(parts.chunks_exact(columns)) {
+            add_scaled(out, *value, &parts[first..]);
+        }
+    }
+    felt
 }
 
 /// A block in the precision of the cycle.

@@ -27,8 +27,10 @@ use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
 use bodies::{Bodies, Extra};
+use columns::felt;
 use level::{Coarse, Level};
 use passes::Ring;
+use rayon::prelude::*;
 
 /// With bodies, a level of at most this many cells is solved directly.
 /// A choice of cost: dense factors go with its cube.
@@ -37,6 +39,10 @@ const BOTTOM: usize = 128;
 /// With bodies, levels with at most this many black cells are visited twice: there, bodies shrink to a few cells.
 /// With one visit many light bodies cost up to nine iterations more (docs/pressure-solver.md, *Bodies that answer*).
 const VISITED_TWICE: usize = 1 << 16;
+
+/// From so many columns on, the cycle has only those that the fluid feels.
+/// A choice: with fewer, choosing costs what it saves.
+const MANY: usize = 64;
 
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +104,12 @@ impl<T: Real> Multigrid<T> {
         }
         self.nodes.extend(pockets.iter().map(|pocket| pocket.node));
         let mut extra = self.extra(low_rank, patches, pockets);
+        if low_rank.columns() > MANY && pockets.is_empty() {
+            let blocks = extra.bodies.blocks.into_par_iter().map(|block| felt(block, &self.levels));
+            extra.bodies.blocks = blocks.filter(|block| block.columns > 0).collect();
+            // Bodies near each other beside each other: H is the sparser for it.
+            extra.bodies.blocks.sort_by_key(|block| block.cells[0]);
+        }
         extra.visits_twice = visits_twice && low_rank.columns() > 0;
         for l in 0..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(l + 1);
