@@ -233,13 +233,14 @@ fn drives(document: &Document, file: &SceneFile, i: usize) -> Result<Vec<Drive>,
         let key = |of: &str| format!("elastic.{i}.drive.{n}.{of}");
         let DriveEntry { mode, amplitude, frequency, phase, wave, start, end, ramp } = *drive;
         if mode >= modes {
-            let message =
-                format!("mode {mode} of a body of {modes}; they are counted from 0, and `bathtub modes` lists them");
+            let message = format!(
+                "mode {mode} of a body of {modes}; the first {modes} of those that `bathtub modes` lists can be driven, counted from 0"
+            );
             return Err(document.error_at(ErrorKind::Scene, &key("mode"), message));
         }
-        if frequency > 0.5 * file.time.fps {
+        if frequency >= 0.5 * file.time.fps {
             let message = format!(
-                "{} times a second, with {} frames a second: steps may be as long as a frame, and would miss it; at most half as often",
+                "{} times a second, with {} frames a second: steps may be as long as a frame, and would miss it; less than half as often",
                 short(frequency),
                 short(file.time.fps)
             );

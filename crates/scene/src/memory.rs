@@ -52,7 +52,7 @@ const BYTES_PER_FACTOR: f64 = 1540.0;
 const FIXED_BYTES: [f64; 2] = [15e6, 30e6];
 
 /// A picture and the animation: of smoke, and of water, with the search tree of its surface.
-const PICTURE_BYTES: [f64; 2] = [5e6, 10e6];
+const PICTURE_BYTES: [f64; 2] = [15e6, 10e6];
 
 /// Bytes per cell for the light in a picture of smoke, less what the step has given back by then.
 const BYTES_PER_CELL_OF_LIGHT: f64 = 20.0;

@@ -67,6 +67,11 @@ pub trait Family: Send + Sync {
         Vec::new()
     }
 
+    /// The longest step from here, s, on a grid of cells of `dx`, m, in which nothing runs through others or changes its shape by much.
+    fn longest_step(&self, _dx: f64) -> f64 {
+        f64::INFINITY
+    }
+
     /// How a solid is turned, if its place does not tell.
     fn rotation(&self, _solid: usize) -> Option<DQuat> {
         None

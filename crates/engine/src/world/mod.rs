@@ -230,7 +230,11 @@ impl World {
         let crossing =
             if fall > 0.0 { 2.0 * way / (speed + (speed * speed + 2.0 * fall * way).sqrt()) } else { way / speed };
         let is_strong = self.params.coupling.scheme == Scheme::Monolithic;
-        let limit = time.max_dt.min(crossing).min(self.solids.squeezing(&self.state.solids.elastic, is_strong));
+        let limit = time.max_dt.min(crossing).min(self.solids.squeezing(
+            &self.state.solids.elastic,
+            is_strong,
+            self.params.grid.dx,
+        ));
         let rest = (self.state.frame + 1) as f64 / time.fps - self.state.time;
         // A rest within round-off of a whole number of steps is that number of steps.
         let dt = rest / (rest / limit - 1e-9).ceil().max(1.0);

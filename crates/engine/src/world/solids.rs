@@ -369,13 +369,14 @@ impl Solids {
     /// step spreads the impact over many elements; if v is more than part of c, it must not cross elements in a step. And, if the solve `is_strong`, what is
     /// being strained is strained by so much in a step that the volume it pushes is about what its surface sweeps. Other ways to answer are there to
     /// be seen at the steps that they are known for.
-    pub fn squeezing(&self, state: &[ElasticState], is_strong: bool) -> f64 {
+    pub fn squeezing(&self, state: &[ElasticState], is_strong: bool, dx: f64) -> f64 {
         let longest = |((_, body), state): (&(String, ElasticBody), &ElasticState)| {
             let fastest = state.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
             let beyond = fastest - BEARABLE * body.material().speed_of_sound();
             let crossing = if beyond > 0.0 { CROSSED * body.spacing() / beyond } else { f64::INFINITY };
             if is_strong { crossing.min(STRAINED / body.rate_of_strain(state)) } else { crossing }
         };
-        self.elastics.iter().zip(state).map(longest).fold(f64::INFINITY, f64::min)
+        let families = self.families.iter().map(|(family, _)| family.longest_step(dx));
+        self.elastics.iter().zip(state).map(longest).chain(families).fold(f64::INFINITY, f64::min)
     }
 }

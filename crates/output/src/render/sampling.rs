@@ -139,19 +139,15 @@ fn between(around: [(Seen, Vec3A); 4]) -> Option<Seen> {
 
 /// A value for every pixel, row after row, found tile by tile: rays beside each other, above as well, meet what is still in the cache.
 fn in_tiles<T: Copy + Default + Send>([width, height]: [usize; 2], find: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
-    let across = width.div_ceil(TILE);
-    let corner = |n: usize| [TILE * (n % across), TILE * (n / across)];
-    let inside = |[left, top]: [usize; 2]| {
-        (top..(top + TILE).min(height)).flat_map(move |y| (left..(left + TILE).min(width)).map(move |x| (x, y)))
-    };
-    let tiles: Vec<Vec<T>> = (0..across * height.div_ceil(TILE))
-        .into_par_iter()
-        .map(|n| inside(corner(n)).map(|(x, y)| find(x, y)).collect())
-        .collect();
     let mut all = vec![T::default(); width * height];
-    for (n, tile) in tiles.into_iter().enumerate() {
-        inside(corner(n)).zip(tile).for_each(|((x, y), value)| all[x + width * y] = value);
-    }
+    all.par_chunks_mut(TILE * width.max(1)).enumerate().for_each(|(n, rows)| {
+        for left in (0..width).step_by(TILE) {
+            for (y, row) in (TILE * n..).zip(rows.chunks_exact_mut(width)) {
+                let tile = row[left..].iter_mut().take(TILE).enumerate();
+                tile.for_each(|(x, value)| *value = find(left + x, y));
+            }
+        }
+    });
     all
 }
 

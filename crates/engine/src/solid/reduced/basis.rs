@@ -13,6 +13,10 @@ const FELT: f64 = 0.01;
 /// Tetrahedra of each mode, those that it strains most, that tell whether a shape is about to fold: so few that it does not matter how many there are.
 const WATCHED: usize = 6;
 
+/// Least and largest part of its volume that a tetrahedron may have: linear modes would turn it inside out, or let it grow without bound.
+const FOLDED: f64 = 0.2;
+const SWOLLEN: f64 = 2.5;
+
 /// A shape and its modes; density and Young's modulus are not in it.
 #[derive(Clone, Debug)]
 pub struct Basis {
@@ -135,12 +139,28 @@ impl Basis {
         }
     }
 
-    /// The least det F, where modes strain the body most.
-    pub fn least_volume(&self, q: &[f64]) -> f64 {
+    /// The least and the largest det F, where modes strain the body most.
+    pub fn volumes(&self, q: &[f64]) -> [f64; 2] {
         let of_element = |slopes: &[DMat3]| {
             slopes.iter().zip(q).fold(DMat3::IDENTITY, |sum, (slope, q)| sum + *q * *slope).determinant()
         };
-        self.strained.chunks_exact(self.count.max(1)).map(of_element).fold(1.0, f64::min)
+        let all = self.strained.chunks_exact(self.count.max(1)).map(of_element);
+        all.fold([1.0, 1.0], |[least, most], volume| [volume.min(least), volume.max(most)])
+    }
+
+    /// The largest ∇v, where modes strain the body most, at these rates, m/s; 1/s.
+    pub fn rate_of_strain(&self, rates: &[f64]) -> f64 {
+        let of_element = |slopes: &[DMat3]| {
+            let sum = slopes.iter().zip(rates).fold(DMat3::ZERO, |sum, (slope, rate)| sum + *rate * *slope);
+            sum.to_cols_array().iter().map(|e| e * e).sum::<f64>().sqrt()
+        };
+        self.strained.chunks_exact(self.count.max(1)).map(of_element).fold(0.0, f64::max)
+    }
+
+    /// Whether no tetrahedron that is watched has much less or more volume than at rest, or, beyond that, is nearer to it than `before`.
+    pub fn is_fit(&self, q: &[f64], before: [f64; 2]) -> bool {
+        let [least, most] = self.volumes(q);
+        least >= FOLDED.min(before[0]) && most <= SWOLLEN.max(before[1])
     }
 
     /// Σ m sₖ × sₗ for ρ = 1 kg/m³.

@@ -155,7 +155,12 @@ impl Member {
             let own = self.drives.iter().filter(|drive| drive.mode == k);
             own.map(|drive| drive.at(time, self.phase)).sum()
         };
-        (0..self.body.basis.count).map(of_mode).collect()
+        let mut rest: Vec<f64> = (0..self.body.basis.count).map(of_mode).collect();
+        // Muscles fold nothing either.
+        while !self.body.basis.is_fit(&rest, [1.0; 2]) {
+            rest.iter_mut().for_each(|q| *q *= 0.8);
+        }
+        rest
     }
 
     /// N of its surface.
@@ -265,6 +270,10 @@ impl Family for ReducedBodies {
             Toucher { solid, vertices: free, positions: &body.positions, velocities: &body.velocities, start }
         };
         self.active().map(toucher).collect()
+    }
+
+    fn longest_step(&self, dx: f64) -> f64 {
+        self.active().map(|(_, member)| member.body.longest_step(dx)).fold(f64::INFINITY, f64::min)
     }
 
     fn state(&self) -> Vec<f64> {

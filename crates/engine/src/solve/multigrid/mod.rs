@@ -40,9 +40,12 @@ const BOTTOM: usize = 128;
 /// With one visit many light bodies cost up to nine iterations more (docs/pressure-solver.md, *Bodies that answer*).
 const VISITED_TWICE: usize = 1 << 16;
 
-/// From so many columns on, the cycle has only those that the fluid feels.
+/// From so many columns on, if there are modes among them, the cycle has only those that the fluid feels.
 /// A choice: with fewer, choosing costs what it saves.
 const MANY: usize = 64;
+
+/// Columns of a rigid body, all of which the fluid feels.
+const RIGID: usize = 6;
 
 /// The cycle; `T` is the scalar it computes with.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +107,8 @@ impl<T: Real> Multigrid<T> {
         }
         self.nodes.extend(pockets.iter().map(|pocket| pocket.node));
         let mut extra = self.extra(low_rank, patches, pockets);
-        if low_rank.columns() > MANY && pockets.is_empty() {
+        let has_modes = low_rank.blocks.iter().any(|block| block.columns > RIGID);
+        if has_modes && low_rank.columns() > MANY && pockets.is_empty() {
             let blocks = extra.bodies.blocks.into_par_iter().map(|block| felt(block, &self.levels));
             extra.bodies.blocks = blocks.filter(|block| block.columns > 0).collect();
             // Bodies near each other beside each other: H is the sparser for it.
