@@ -204,8 +204,9 @@ mod tests {
     use crate::geometry::Shape;
     use std::f64::consts::TAU;
 
-    /// Row Q1: a bar, its frequencies in Hz. Those known are of quarters of tetrahedra as masses; here masses have the solid's moments (elastic/lumped.rs), which for
-    /// bars one and two cells thick makes up to 3 %.
+    /// Row Q1: a bar, its frequencies in Hz. Those known are of quarters of tetrahedra as masses; here masses have the solid's moments (elastic/lumped.rs) where there
+    /// are two layers and more. Bending changes little by that; about the bar's axis quarters have half as much inertia again across two cells, so
+    /// that what twists is faster here, by up to √1.5.
     #[test]
     fn a_bar_has_the_frequencies_of_its_mesh() {
         let known = [
@@ -218,7 +219,9 @@ mod tests {
             let scale = (1e6f64 / 1000.0).sqrt() / TAU;
             let found: Vec<f64> = modes.squares.iter().map(|square| scale * square.sqrt()).collect();
             println!("{cells:?}: {found:?}");
-            assert!(found.iter().zip(known).all(|(found, known)| (found / known - 1.0).abs() < 3e-2), "{found:?}");
+            let bends = if cells[1] == 1 { 5 } else { 3 };
+            assert!(found.iter().zip(known).take(bends).all(|(found, known)| (found / known - 1.0).abs() < 3e-2));
+            assert!(found.iter().zip(known).all(|(found, known)| (0.97..1.5f64.sqrt()).contains(&(found / known))));
         }
     }
 
