@@ -346,7 +346,7 @@ impl ReducedBody {
         }
     }
 
-    /// The longest step in which its surface crosses no more than [`CROSSED`] cells of `dx`, m, and nothing of it is strained by more than [`STRAINED`], s.
+    /// The longest step, s, in which its surface crosses no more than a cell of `dx`, m, and nothing of it is strained by more than a fifth.
     pub fn longest_step(&self, dx: f64) -> f64 {
         let fastest = self.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
         (CROSSED * dx / fastest).min(STRAINED / self.basis.rate_of_strain(&self.state.rates))
