@@ -67,6 +67,7 @@ fn benchmarks_are_listed_and_a_missing_peer_is_refused_at_once() {
     let place = Place::new();
     let list = place.bathtub(&["bench"]).succeeds().stdout.clone();
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    // All there are, in their order; a new benchmark belongs here, as `reduced` did when reduced bodies came.
     assert_eq!(names, ["pressure", "coupling", "elastic", "reduced", "smoke", "water", "pictures"]);
     for name in ["smoke", "water", "pictures"] {
         place.bathtub(&["bench", name, "--peer", "no.py"]).refuses(5, &["peer program no.py: no such file"]);

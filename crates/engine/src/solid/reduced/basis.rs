@@ -174,13 +174,6 @@ impl Basis {
         let diagonal = |m: DMat3| DVec3::new(m.x_axis.x, m.y_axis.y, m.z_axis.z);
         self.mixed.iter().map(|mixed| diagonal(*mixed).dot(stretch - DVec3::ONE) / self.volume).collect()
     }
-
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        24 * (self.surface.vertices.capacity() + self.directions.capacity())
-            + 12 * self.surface.triangles.capacity()
-            + 72 * (self.mixed.capacity() + self.pairs.capacity())
-    }
 }
 
 /// A surface with the vertices that it uses and no others, and which of the old ones these are.

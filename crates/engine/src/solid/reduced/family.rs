@@ -132,11 +132,6 @@ impl ReducedBodies {
         Ok(Self { bodies, room })
     }
 
-    /// A body.
-    pub fn body(&self, solid: usize) -> &ReducedBody {
-        &self.bodies[solid].body
-    }
-
     fn active(&self) -> impl Iterator<Item = (usize, &Member)> {
         self.bodies.iter().enumerate().filter(|(_, member)| member.body.state.active)
     }
@@ -251,7 +246,7 @@ impl Family for ReducedBodies {
     }
 
     fn take(&mut self, unit: usize, pushed: &Pushed) {
-        self.unit(unit).add_motion(&pushed.change, 1.0);
+        self.unit(unit).add_motion(&pushed.change);
     }
 
     fn remember(&mut self, unit: usize, pushed: &Pushed, dt: f64) {
