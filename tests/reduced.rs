@@ -75,6 +75,44 @@ fn a_body_without_modes_is_a_rigid_one() {
     }
 }
 
+/// What is left of a gap under a body that falls on the floor is a film with the pressure of the cells around, as under a rigid one: without it, the air there left at 116 m/s.
+#[test]
+fn it_lands_in_air_like_a_rigid_one() {
+    let fastest = |modes: usize, fall: f64| {
+        let mut params = WorldParams { time: steps_of(1.0 / 24.0), ..still_air([24; 3], 1.0 / 24.0) };
+        params.fluid.smoke_mut().unwrap().gravity = DVec3::NEG_Y * 9.81;
+        let rest = block(DVec3::new(0.3, 0.2, 0.3), DVec3::new(0.5, 0.5, 0.5), DQuat::IDENTITY);
+        let mut elastic = Elastic::new("body", rest, Material::new(1e5, 0.3, 500.0));
+        elastic.velocity = DVec3::NEG_Y * fall;
+        let mut world = World::new(params.with_reduced(Reduced::new(elastic, modes))).unwrap();
+        let mut fastest = 0.0_f64;
+        while world.state().time < 0.6 {
+            fastest = fastest.max(world.step().unwrap().max_speed);
+        }
+        fastest
+    };
+    for fall in [1.0, 6.0] {
+        let (rigid, soft) = (fastest(0, fall), fastest(10, fall));
+        println!("falling at {fall} m/s: {rigid:.1} m/s around the rigid one, {soft:.1} around the soft one");
+        assert!(soft < 1.5 * rigid, "{soft} m/s, {rigid} around the rigid one");
+    }
+}
+
+/// With it, what is lighter than water leaves the floor, with modes as without.
+#[test]
+fn it_rises_from_the_floor() {
+    let risen = [0, 8].map(|modes| {
+        let rest = block(DVec3::new(0.3, 0.2, 0.3), DVec3::new(0.5, 0.1, 0.5), DQuat::IDENTITY);
+        let elastic = Elastic::new("body", rest, Material::new(1e6, 0.3, 800.0));
+        let mut world = World::new(tank(16).with_reduced(Reduced::new(elastic, modes))).unwrap();
+        let heights: Vec<f64> = (0..60).map(|_| step(&mut world)[0].position.y).collect();
+        heights[59] - 0.1
+    });
+    println!("risen by {risen:.3?} m");
+    // Not glued to the floor. They leave it some steps apart, and ½ a t² with t of 60 steps grows by a thirtieth with each.
+    assert!(risen[0] > 0.05 && (risen[1] / risen[0] - 1.0).abs() < 0.2, "{risen:?} m");
+}
+
 /// Row Q8, with the ball's own modes of n = 2 instead of rⁿP_n, a radius of 4 cells and the density of the fluid: it starts slower than in vacuum, by 1/(1 + m_a/m). The
 /// potential of a surface that moves like P_n is 1/(n + 1) of radius × normal velocity, so that m_a = ρ a/3 ∮ (s·n)².
 #[test]

@@ -13,9 +13,11 @@
 //!
 //! (of a rigid body; of any other with Nᵀ A and its slope in place of the brackets), S being the mean of (y − x)(y − x)ᵀ over the polygon: pressure is higher where it is deeper, and so acts below the middle. So
 //! that Archimedes holds for any body at any place, and a neutral one stays (row C5). The film beneath a body that stands has its
-//! pressure, too: what of ∮ n g·x dA = V g is not found on polygons is there.
+//! pressure, too: what of ∮ n g·x dA = V g is not found on polygons is there. Of a body with modes, the same integrals over its triangles
+//! tell what is missing: ∮ Nᵀn dA, which is how fast its volume changes, and ∮ Nᵀn g·x dA.
 
 use super::Medium;
+use super::immersed::Body;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, Grid, unravel};
 use crate::solid::{Follow, Point};
@@ -56,7 +58,7 @@ struct Film {
 }
 
 /// A row of B by threes of freedoms.
-type FreedomRow = BTreeMap<usize, DVec3>;
+pub(super) type FreedomRow = BTreeMap<usize, DVec3>;
 
 /// What is missing of a surface below this part of it is round-off.
 const ROUND_OFF: f64 = 1e-12;
@@ -94,11 +96,10 @@ impl<'a> MetSurface<'a> {
 
     /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
     /// faces the same way, or to its rim if there is none. `is_inside` tells where it touches what it is joined with: nothing is missing there.
-    /// Pieces come in two parts, the second of which is hidden by other bodies.
+    /// Pieces come in two parts, the second of which is hidden by other bodies. `whole` is Σ B of a body that deforms.
     pub fn closed(
-        grid: &Grid,
-        boundary: &Boundary,
-        follow: &'a Follow,
+        (grid, boundary): (&Grid, &Boundary),
+        (follow, whole): (&'a Follow, FreedomRow),
         (pieces, hidden): (Vec<SurfacePiece>, Vec<SurfacePiece>),
         is_inside: impl Fn(DVec3) -> bool,
     ) -> Self {
@@ -107,7 +108,7 @@ impl<'a> MetSurface<'a> {
         let areas = dropped.iter().map(|piece| (piece.cell, piece.area)).collect();
         let inside: Vec<SurfacePiece> =
             dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
-        let (mut missing, mut area) = (FreedomRow::new(), DVec3::ZERO);
+        let (mut missing, mut area) = (whole, DVec3::ZERO);
         for piece in met.iter().chain(&inside) {
             area -= piece.area;
             follow.gather(&piece.point, -piece.area, |n, part| *missing.entry(n).or_default() += part);
@@ -152,9 +153,8 @@ impl<'a> MetSurface<'a> {
         if all > 0.0 { wet / all } else { 0.0 }
     }
 
-    /// What hydrostatic pressure does to the freedoms beyond what B has of it, into `lift`. `body` is the volume of the solid (m³) and its
-    /// centre, if it is rigid.
-    pub fn lift(&self, grid: &Grid, fluid: Medium, body: (f64, DVec3), lift: &mut [f64]) {
+    /// What hydrostatic pressure does to the freedoms beyond what B has of it, into `lift`.
+    pub fn lift(&self, grid: &Grid, fluid: Medium, body: &Body, lift: &mut [f64]) {
         // Pressure at a point, times Δt and the area of a face, N s.
         let weight = fluid.rho * grid.dx * grid.dx * fluid.gain;
         let impulse = |at: DVec3| weight.dot(at - grid.origin);
@@ -167,12 +167,13 @@ impl<'a> MetSurface<'a> {
             self.follow.gather_slope(point, -*area, *spread * weight, &mut add);
         }
         let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
-        // ∮ n g·x dA = V g acts on the centre. What pieces do not have of it is the film's; without one, it is small: what moved when
-        // they were laid on planes of the grid.
-        let mut missing = FreedomRow::new();
+        // ∮ Nᵀn g·x dA: of a rigid body V g, which acts on its centre. What pieces do not have of it is the film's; without one, it is small: what
+        // moved when they were laid on planes of the grid.
+        let mut missing = match self.follow {
+            Follow::Rigid { .. } => FreedomRow::from([(0, fluid.rho * body.displaced * fluid.gain)]),
+            _ => over_triangles(self.follow, body, |at| impulse(at) / (grid.dx * grid.dx)),
+        };
         let mut take = |n: usize, part: DVec3| *missing.entry(n).or_default() += part;
-        let middle = Point { at: body.1, ..Point::default() };
-        self.follow.gather(&middle, fluid.rho * body.0 * fluid.gain, &mut take);
         for SurfacePiece { area, point, spread, .. } in self.met.iter().chain(inside) {
             self.follow.gather(point, -impulse(point.at) * *area, &mut take);
             self.follow.gather_slope(point, -*area, *spread * weight, &mut take);
@@ -186,6 +187,24 @@ impl<'a> MetSurface<'a> {
             give(row, share * at_middle(*cell));
         }
     }
+}
+
+/// ∮ Nᵀn p dA over the triangles of a solid that deforms, by threes of freedoms, for a pressure that is linear in the place.
+pub(super) fn over_triangles(follow: &Follow, solid: &Body, pressure: impl Fn(DVec3) -> f64) -> FreedomRow {
+    let mut pushes = BTreeMap::<u32, (DVec3, DVec3)>::new();
+    for triangle in solid.triangles() {
+        let [a, b, c] = triangle.map(|(_, at)| at);
+        let (area, all) = (0.5 * (b - a).cross(c - a), pressure(a) + pressure(b) + pressure(c));
+        for (vertex, at) in triangle {
+            pushes.entry(vertex).or_insert((at, DVec3::ZERO)).1 += (all + pressure(at)) / 12.0 * area;
+        }
+    }
+    let mut sum = FreedomRow::new();
+    for (vertex, (at, push)) in pushes {
+        let point = Point { at, corners: [(vertex, at, 1.0), (vertex, at, 0.0), (vertex, at, 0.0)] };
+        follow.gather(&point, push, |n, part| *sum.entry(n).or_default() += part);
+    }
+    sum
 }
 
 /// Cells that stand in for the part of a surface that is `missing` beside the pieces that are `met`.

@@ -19,13 +19,13 @@
 //! What of a surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
 
 use super::Medium;
-use super::film::{MetSurface, SurfacePiece, add};
+use super::film::{FreedomRow, MetSurface, SurfacePiece, add, over_triangles};
 use super::immersed::{Body, Immersed, Meets};
 use crate::cut::CutPolygon;
 use crate::cut::voxels::Voxels;
 use crate::fluid::boundary::Boundary;
 use crate::geometry::closest;
-use crate::grid::{FaceField, Grid};
+use crate::grid::{Axis, FaceField, Grid};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::{Attached, Follow, Point};
 use crate::solve::{ConstrainedFace, Push};
@@ -33,6 +33,9 @@ use glam::{DMat3, DVec3};
 
 /// Bodies that are joined have no film between them where they are nearer than this, in cells.
 const INSIDE: f64 = 0.05;
+
+/// Bodies that reach into a closed side by more than this, in cells, are held there. A choice: contact lets nothing in by more than a tenth.
+const BEYOND: f64 = 0.5;
 
 /// What the grid knows when solids meet it.
 #[derive(Clone, Copy)]
@@ -95,7 +98,7 @@ impl SurfaceRows {
         let mut pieces = polygons(grid, solid, follow, solid.exposed());
         let mut unmet = Vec::new();
         pieces.extend(closed_faces(scene, attached, &mut unmet));
-        let surface = if let Follow::Rigid { .. } = follow
+        let surface = if is_whole(solid, follow, grid)
             && !solid.crosses_open_side(grid, boundary.walls)
             // Faces cannot tell either which of them are between bodies that are joined.
             && (faces.is_empty() || attached.joined.is_empty())
@@ -103,7 +106,11 @@ impl SurfaceRows {
             let others = || attached.joined.iter().map(|other| immersed.body(*other));
             let is_inside = |at: DVec3| others().any(|other| other.distance_at(at) < INSIDE * grid.dx);
             let hidden = polygons(grid, solid, follow, solid.hidden());
-            MetSurface::closed(grid, boundary, follow, (pieces, hidden), is_inside)
+            let whole = match follow {
+                Follow::Rigid { .. } => FreedomRow::new(),
+                _ => over_triangles(follow, solid, |_| 1.0 / (grid.dx * grid.dx)),
+            };
+            MetSurface::closed((grid, boundary), (follow, whole), (pieces, hidden), is_inside)
         } else {
             MetSurface::open(follow, pieces)
         };
@@ -115,8 +122,7 @@ impl SurfaceRows {
                 lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
             }
             (Some(_), _) => lift_at_faces(scene, attached, surface.wet_share(medium), &mut lift),
-            (None, Follow::Rigid { centre }) => surface.lift(grid, medium, (solid.displaced, *centre), &mut lift),
-            (None, _) => surface.lift(grid, medium, (0.0, DVec3::ZERO), &mut lift),
+            (None, _) => surface.lift(grid, medium, solid, &mut lift),
         }
         if let Some(centre) = follow.centre()
             && faces.is_empty()
@@ -129,6 +135,21 @@ impl SurfaceRows {
         }
         unmet.extend(surface.unmet());
         Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film(), unmet }
+    }
+}
+
+/// Whether a surface that moves as a whole is all in the domain, so that what of it is not met lies on something.
+fn is_whole(solid: &Body, follow: &Follow, grid: &Grid) -> bool {
+    // What is held may reach into a closed side.
+    let is_inside = |axis: &Axis| {
+        let (a, slack) = (axis.index(), BEYOND * grid.dx);
+        let mut places = solid.triangles().flatten().map(|(_, at)| at[a]);
+        grid.is_flat(*axis) || places.all(|at| at > grid.origin[a] - slack && at < grid.upper()[a] + slack)
+    };
+    match follow {
+        Follow::Rigid { .. } => true,
+        Follow::Reduced { .. } => Axis::ALL.iter().all(is_inside),
+        _ => false,
     }
 }
 
@@ -224,15 +245,8 @@ fn lift_at_faces(scene: &Scene, attached: &Attached, wet: f64, lift: &mut [f64])
     let (follow, solid) = (&attached.follow, immersed.body(attached.surface));
     let centre = solid.centre();
     let pressure = |at: DVec3| wet * medium.rho * medium.gain.dot(at - centre);
+    over_triangles(follow, solid, pressure).into_iter().for_each(|(n, part)| add(lift, n, -part));
     let mut give = |point: &Point, push: DVec3| follow.gather(point, push, |n, part| add(lift, n, part));
-    for triangle in solid.triangles() {
-        let [a, b, c] = triangle.map(|(_, at)| at);
-        let (area, all) = (0.5 * (b - a).cross(c - a), pressure(a) + pressure(b) + pressure(c));
-        for (own, (_, at)) in triangle.iter().enumerate() {
-            let corner = |c: usize| (triangle[c].0, triangle[c].1, if c == own { 1.0 } else { 0.0 });
-            give(&Point { at: *at, corners: std::array::from_fn(corner) }, -(all + pressure(*at)) / 12.0 * area);
-        }
-    }
     for face in boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let at = grid.face_at(face.axis, face.index);
         let Some(point) = point_near(scene.immersed, attached, at) else { continue };
