@@ -29,6 +29,7 @@ fn body(shape: &str, height: f64, (density, modulus): (f64, f64)) -> String {
 
 const POOL: &str = "[[liquid]]\nlevel = 0.5\n";
 const BOX: &str = "box = { size = [0.3, 0.3, 0.3] }";
+const PLATE: &str = "box = { size = [0.5, 0.12, 0.5] }";
 const BALL: &str = "sphere = { radius = 0.18 }";
 
 /// ρ g h/20 of a body of this height in half a metre of water, Pa.
@@ -74,7 +75,7 @@ fn a_soft_and_heavy_box_lands_on_the_floor() {
     for modulus in [1e4, least(3000.0, 0.3)] {
         holds("box", &scene(24, &(POOL.to_owned() + &body(BOX, 0.5, (3000.0, modulus)))));
     }
-    let plate = body("box = { size = [0.5, 0.12, 0.5] }", 0.45, (3000.0, 1e4));
+    let plate = body(PLATE, 0.45, (3000.0, 1e4));
     let dome = "[[obstacle]]\nname = \"dome\"\nshape = { sphere = { radius = 0.2 } }\nposition = [0.0, 0.0, 0.0]\n";
     holds("plate over a dome", &scene(24, &format!("{POOL}{plate}{dome}")));
 }
@@ -118,10 +119,13 @@ fn impacts_crowd_no_water() {
     let rigid = |density: f64| {
         format!("[[body]]\nname = \"b\"\nshape = {{ {BOX} }}\nposition = [0.0, 0.5, 0.0]\ndensity = {density}\n")
     };
+    let plate = body(PLATE, 0.6, (3000.0, 1e5)).replace("[0.0, 0.6", "[0.1, 0.6");
     for (what, scene) in [
         ("elastic", scene(12, &(POOL.to_owned() + &body(BOX, 0.5, (1e4, 2.5e6))))),
         ("rigid", scene(12, &(POOL.to_owned() + &rigid(1e4)))),
         ("thrown", scene(12, &(POOL.to_owned() + &rigid(3e3) + "velocity = [0.0, -3.0, 0.0]\n"))),
+        // It lands with water beneath it that only its rim lets out.
+        ("plate", scene(16, &format!("{POOL}{plate}velocity = [0.0, -3.0, 0.0]\n"))),
         ("flat", scene_on([24, 24, 1], 24, &(POOL.to_owned() + &body(BOX, 0.5, (3e3, 1e4))))),
     ] {
         let rho = scene.params.fluid.rho();

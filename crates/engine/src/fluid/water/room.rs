@@ -14,8 +14,8 @@ use glam::DVec3;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What part of the water may be crowded or scattered after a step; how often it is spread to get there, as long as each time leaves no more than a part.
-/// Up to 5 % was crowded without; at 0.3 %, and four rounds in any case, poured water cost half as much again.
+/// What part of the water may be crowded or scattered after a step; how often it is spread to get there, as long as each time leaves no more than a part, or
+/// more than twice what is tolerable is left. Up to 5 % was crowded without; at 0.3 %, and four rounds in any case, poured water cost half as much again.
 const TOLERABLE: f64 = 0.005;
 const MOST_ROUNDS: usize = 4;
 const LEFT: f64 = 0.75;
@@ -50,8 +50,9 @@ impl Water {
             self.crowding.find(boundary, &self.surface, &next.distance);
             let before = crowded;
             crowded = self.crowding.net(boundary, &self.surface).abs();
-            let is_even = crowded <= TOLERABLE * next.particles.len() as f64 / per_cell as f64;
-            if is_even || round == MOST_ROUNDS || crowded > LEFT * before {
+            let tolerable = TOLERABLE * next.particles.len() as f64 / per_cell as f64;
+            let is_worth_it = crowded <= LEFT * before || crowded > 2.0 * tolerable;
+            if crowded <= tolerable || round == MOST_ROUNDS || !is_worth_it {
                 break;
             }
             projection.set_bodies(SolidTerms::default());
@@ -100,13 +101,13 @@ fn trapped(grid: &Grid, boundary: &Boundary, (starts, per_cell): (&[u32], usize)
         if open[cell] >= TIGHT || (starts[cell + 1] - starts[cell]) as usize <= room {
             return None;
         }
-        way_out(grid, open, cell).map(|way_out| (cell, Trapped { room, way_out }))
+        way_out(grid, boundary, cell).map(|way_out| (cell, Trapped { room, way_out }))
     };
     (0..grid.cells()).into_par_iter().with_min_len(CHUNK).filter_map(find).collect::<Vec<_>>().into_iter().collect()
 }
 
-/// The nearest cell that is at least half open, from one to the next through cells that are not closed altogether.
-fn way_out(grid: &Grid, open: &[f64], from: usize) -> Option<usize> {
+/// The nearest cell that is at least half open, from one to the next through open faces: what is beyond a plate is no way out.
+fn way_out(grid: &Grid, boundary: &Boundary, from: usize) -> Option<usize> {
     let (mut ring, mut seen) = (vec![from], BTreeSet::from([from]));
     for _ in 0..FARTHEST {
         let mut next = Vec::new();
@@ -114,12 +115,15 @@ fn way_out(grid: &Grid, open: &[f64], from: usize) -> Option<usize> {
             let at = grid.cell_at(cell);
             for axis in Axis::ALL {
                 let (a, stride) = (axis.index(), strides(grid.dims)[axis.index()]);
-                let below = (at[a] > 0).then(|| cell - stride);
-                let above = (at[a] + 1 < grid.dims[a]).then_some(cell + stride);
-                next.extend(below.into_iter().chain(above).filter(|&other| open[other] > 0.0 && seen.insert(other)));
+                let mut upper = at;
+                upper[a] += 1;
+                let is_open = |face: [usize; 3]| boundary.open[(axis, face)] > 0.0;
+                let below = (at[a] > 0 && is_open(at)).then(|| cell - stride);
+                let above = (upper[a] < grid.dims[a] && is_open(upper)).then_some(cell + stride);
+                next.extend(below.into_iter().chain(above).filter(|&other| seen.insert(other)));
             }
         }
-        if let Some(&found) = next.iter().find(|&&cell| open[cell] >= 0.5) {
+        if let Some(&found) = next.iter().find(|&&cell| boundary.volume.data[cell] >= 0.5) {
             return Some(found);
         }
         ring = next;
