@@ -42,6 +42,9 @@ const NEAR: f64 = 0.25;
 /// What is nearest across a flat scene, and not along its plane, is no contact: its normal has less than this part in the plane.
 const ASIDE: f64 = 0.5;
 
+/// What is beyond a side by less than this at rest, in cells, stands on it: scenes refuse bodies that are a thousandth deep.
+const ON_SIDE: f64 = 2e-3;
+
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 const ROUNDS: usize = 400;
 const SETTLED: f64 = 1e-6;
@@ -186,8 +189,12 @@ fn gauss_seidel(matrix: &[f64], rows: &[ContactRow], friction: impl Fn(usize) ->
     impulses
 }
 
-/// The sides of the domain that stop a vertex and are nearer than `around`, m: the way inwards, and the gap. A vertex that is beyond a side at
-/// rest is meant to be there: a piston fills its cylinder.
+/// Whether a closed side stops a vertex that is so far inside it at rest, m. One that is beyond is meant to be there: a piston fills its cylinder.
+pub(super) fn is_stopped(at_rest: f64, dx: f64) -> bool {
+    at_rest >= -ON_SIDE * dx
+}
+
+/// The sides of the domain that stop a vertex and are nearer than `around`, m: the way inwards, and the gap.
 fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around: f64) -> Vec<(DVec3, f64)> {
     let mut near = Vec::new();
     for axis in Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)) {
@@ -195,7 +202,7 @@ fn sides_near(grid: &Grid, walls: [[Wall; 2]; 3], [at, rest]: [DVec3; 2], around
         let gaps = |at: DVec3| [at[a] - grid.origin[a], grid.upper()[a] - at[a]];
         for (side, inwards) in [(0, 1.0), (1, -1.0)] {
             let gap = gaps(at)[side];
-            if !matches!(walls[a][side], Wall::Open) && gap < around && gaps(rest)[side] >= 0.0 {
+            if !matches!(walls[a][side], Wall::Open) && gap < around && is_stopped(gaps(rest)[side], grid.dx) {
                 near.push((inwards * axis.unit(), gap));
             }
         }

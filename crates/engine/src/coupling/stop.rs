@@ -11,7 +11,7 @@
 //! whose momentum the side or the obstacle takes. Bodies turn along arcs, so gaps are measured where the body comes to be, and the
 //! rest of them is asked for again, a few times. All of it follows from the state.
 
-use super::contact::{FILM, least_velocity};
+use super::contact::{FILM, is_stopped, least_velocity};
 use super::immersed::Immersed;
 use crate::fluid::boundary::Wall;
 use crate::grid::{Axis, Grid};
@@ -127,8 +127,7 @@ impl Stops<'_> {
             let a = axis.index();
             let gaps = |x: DVec3| [x[a] - grid.origin[a], grid.upper()[a] - x[a]];
             for (side, inwards) in [(0, 1.0), (1, -1.0)] {
-                // What is beyond a side at rest is meant to be there: a piston fills its cylinder.
-                let stops = !matches!(self.walls[a][side], Wall::Open) && gaps(rest)[side] >= 0.0;
+                let stops = !matches!(self.walls[a][side], Wall::Open) && is_stopped(gaps(rest)[side], grid.dx);
                 if stops && gaps(at)[side] < least {
                     rows.push(row(2 * a + side, inwards * axis.unit(), gaps(at)[side] - bound(gaps(start)[side])));
                 }
