@@ -225,10 +225,10 @@ impl<'a> Encounter<'a> {
         let fastest = |velocities: &[DVec3]| velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
         let active = self.elastic.iter().zip(self.surfaces).filter(|((_, body), _)| body.is_active());
         let elastic = active.map(|((_, body), &surface)| {
-            let is_free = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
+            let is_movable = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
             Runner {
                 surface,
-                vertices: body.surface_vertices().iter().filter(is_free).copied().collect(),
+                vertices: body.surface_vertices().iter().filter(is_movable).copied().collect(),
                 positions: body.positions(),
                 start: &body.rest().vertices,
                 fastest: fastest(body.velocities()),

@@ -581,7 +581,7 @@ mod tests {
         couple_with(fluid, &rows, &mut [&mut solids], &params).unwrap().momentum_error
     }
 
-    /// The ledger sees what was applied: rows of B that are wrong show, be it one entry by a tenth, one cell, or all by a ten-thousandth.
+    /// Row K1: the ledger sees what was applied. Rows of B that are wrong show, be it one entry by a tenth, one cell, or all by a ten-thousandth.
     #[test]
     fn a_wrong_b_shows_in_the_ledger() {
         for interface in [Interface::CutCells, Interface::Faces] {

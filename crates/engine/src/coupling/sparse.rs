@@ -136,7 +136,7 @@ fn supported(step: &ElasticStep) -> impl Iterator<Item = (usize, DVec3)> {
     step.supports.pushing().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
 }
 
-/// How much vertices hold one another over the step: the mean of A beside that of M.
+/// How much vertices drag one another over the step: the mean of A beside that of M.
 fn firmness(step: &ElasticStep) -> f64 {
     let system = &step.system;
     let of_vertex = |v: usize| system.position(v, v).map_or(0.0, |k| system.blocks[k].diagonal().element_sum() / 3.0);

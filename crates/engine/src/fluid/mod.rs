@@ -122,7 +122,7 @@ impl FluidParams {
         }
     }
 
-    /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
+    /// Acceleration of what nothing supports, m/s²: a liquid's, where air has no mass.
     pub fn free_fall(&self) -> f64 {
         match self {
             Self::Smoke(_) => 0.0,

@@ -89,23 +89,23 @@ impl Cycle {
     pub fn iterate(
         &mut self,
         sigma: &mut Sigma,
-        is_held: bool,
+        without_bodies: bool,
         rhs: Rhs,
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
         if self.is_stiff {
             self.precise.normalise(rhs.1);
-            self.precise.hold_bodies(is_held);
-            sigma.run(is_held, &mut self.precise, &mut self.double, rhs, pressure, params)
+            self.precise.leave_out_bodies(without_bodies);
+            sigma.run(without_bodies, &mut self.precise, &mut self.double, rhs, pressure, params)
         } else {
             self.multigrid.normalise(rhs.1);
-            self.multigrid.hold_bodies(is_held);
-            sigma.run(is_held, &mut self.multigrid, &mut self.single, rhs, pressure, params)
+            self.multigrid.leave_out_bodies(without_bodies);
+            sigma.run(without_bodies, &mut self.multigrid, &mut self.single, rhs, pressure, params)
         }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.multigrid.bytes()
             + self.precise.bytes()

@@ -30,7 +30,7 @@ pub use restore::StateError;
 use serde::{Deserialize, Serialize};
 use solids::Solids;
 
-/// Everything that changes from step to step, and nothing else: what a checkpoint holds.
+/// Everything that changes from step to step, and nothing else: what a checkpoint keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Time, s.
@@ -46,7 +46,7 @@ pub struct State {
 }
 
 impl State {
-    /// The name of a field with a value that is no number, if there is one.
+    /// A field with a value that is no number, if there is one.
     fn non_finite(&self) -> Option<&'static str> {
         let is_finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
         let all = |vectors: &[DVec3]| vectors.par_iter().all(|v| v.is_finite());
@@ -60,7 +60,7 @@ impl State {
             ],
         };
         let velocity = ("velocity", self.fluid.velocity.axes.iter().all(|u| is_finite(u)));
-        [velocity].into_iter().chain(fields).find_map(|(name, is_finite)| (!is_finite).then_some(name))
+        [velocity].into_iter().chain(fields).find_map(|(field, is_finite)| (!is_finite).then_some(field))
     }
 }
 
@@ -186,7 +186,7 @@ impl World {
         self.fluid.filled()
     }
 
-    /// What a checkpoint must hold.
+    /// What a checkpoint must keep.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -54,7 +54,7 @@ struct Member {
     /// Of a body without modes, its shape in its own frame.
     shape: Option<Shape>,
     /// Vertices of the surface that may touch something.
-    free: Arc<Vec<u32>>,
+    movable: Arc<Vec<u32>>,
     /// Vertices as the scene has them, m.
     start: Vec<DVec3>,
     drives: Arc<Vec<Drive>>,
@@ -113,7 +113,7 @@ impl ReducedBodies {
             let Elastic { name, interface, rest, .. } = &reduced.elastic;
             let basis = Arc::new(reduced.basis(flat).map_err(|source| (name.clone(), source))?);
             let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
-            let free: Arc<Vec<u32>> =
+            let movable: Arc<Vec<u32>> =
                 Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
             let drives = Arc::new(reduced.drives.clone());
             for copy in &reduced.copies {
@@ -124,7 +124,7 @@ impl ReducedBodies {
                     interface: *interface,
                     body: reduced.body(basis.clone(), copy),
                     shape: shape.clone(),
-                    free: free.clone(),
+                    movable: movable.clone(),
                     start: basis.vertices.iter().map(|&v| copy.place.apply(rest.vertices[v as usize])).collect(),
                 });
             }
@@ -261,8 +261,8 @@ impl Family for ReducedBodies {
 
     fn touchers(&self) -> Vec<Toucher<'_>> {
         let toucher = |(solid, _)| {
-            let Member { body, free, start, .. } = &self.bodies[solid];
-            Toucher { solid, vertices: free, positions: &body.positions, velocities: &body.velocities, start }
+            let Member { body, movable, start, .. } = &self.bodies[solid];
+            Toucher { solid, vertices: movable, positions: &body.positions, velocities: &body.velocities, start }
         };
         self.active().map(toucher).collect()
     }

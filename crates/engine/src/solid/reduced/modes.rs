@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Row Q2: a free ball; asked for seven, there are five that twist it, five that make it an egg, and dilation.
+    /// Row Q2: a ball that nothing holds; asked for seven, there are five that twist it, five that make it an egg, and dilation.
     #[test]
     fn a_ball_has_its_modes_in_fives() {
         let (rest, _) = TetMesh::stuff(&Shape::Sphere { radius: 1.0 }, 0.2).unwrap();

@@ -1,7 +1,7 @@
 //! Bodies that touch only each other keep their momentum, to round-off.
 //!
 //! Rapier applies contact and joint impulses in equal and opposite pairs, but over sub-steps, at lever arms that lag
-//! behind the motion, and moves bodies apart by displacements that carry no momentum. What a free group thereby gains
+//! behind the motion, and moves bodies apart by displacements that carry no momentum. What such a group thereby gains
 //! or loses (a second-order amount) is taken back here as one rigid motion of the whole group: the change of velocities
 //! with the least kinetic energy that restores linear and angular momentum.
 

@@ -43,12 +43,12 @@ struct BandCell {
 }
 
 impl BandCell {
-    /// Σ a v over the neighbours that `names` gives.
-    fn around(&self, names: &[u32; 6], v: impl Fn(usize) -> f64) -> f64 {
+    /// Σ a v over the neighbours that `numbers` has.
+    fn around(&self, numbers: &[u32; 6], v: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
-        for (&face, &name) in self.faces.iter().zip(names) {
-            if name != NONE {
-                sum += f64::from(face) * v(name as usize);
+        for (&face, &number) in self.faces.iter().zip(numbers) {
+            if number != NONE {
+                sum += f64::from(face) * v(number as usize);
             }
         }
         sum

@@ -204,7 +204,7 @@ impl<T: Real> Level<T> {
         &self.coarse.widths
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(Plane::bytes).sum::<usize>()
             + size_of::<T>() * self.black.capacity()

@@ -71,7 +71,7 @@ impl<T: Real> Ring<T> {
         self.b_red.iter_mut().chain(&mut self.b_black).chain(self.stages.as_flattened_mut())
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         size_of::<T>() * 16 * self.b_red[0].data.capacity()
     }
