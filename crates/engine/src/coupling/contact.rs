@@ -10,7 +10,7 @@
 //! ```
 //!
 //! and are given to both sides, so that momentum is exchanged exactly. Elastic bodies touch with their vertices and the
-//! triangles of what they touch, themselves included; edges that cross are not seen.
+//! triangles of what they touch, themselves included; edges that cross are not seen. (\[ZB17, §9\] has the sides only, by a correction afterwards.)
 //!
 //! What moves as it is told (sides, obstacles) goes on pushing while the fluid does: it supports the body in the pressure solve
 //! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.

@@ -165,13 +165,7 @@ impl Member {
         if count == 0 {
             return Follow::Rigid { centre };
         }
-        let felt: Vec<bool> = (0..count).map(|k| body.basis.is_felt(k)).collect();
-        let direction = |place: usize| {
-            let (n, k) = (place / count, place % count);
-            if felt[k] { body.direction(n, k) } else { DVec3::ZERO }
-        };
-        let directions = (0..count * body.positions.len()).map(direction).collect();
-        Follow::Reduced { centre, columns: count, directions }
+        Follow::Reduced { centre, columns: count, directions: body.directions() }
     }
 }
 
