@@ -16,7 +16,7 @@
 //! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.
 
 use super::film::add;
-use super::folds::folds;
+use super::folds::{Fold, folds};
 use super::immersed::{Immersed, Near};
 use super::interface::point_near;
 use crate::fluid::boundary::Wall;
@@ -209,35 +209,38 @@ fn vertex_of(positions: &[DVec3], vertex: u32) -> Point {
     Point { at, corners: [1.0, 0.0, 0.0].map(|weight| (vertex, at, weight)) }
 }
 
-/// What touches with its vertices, and what of it may fold onto itself.
+/// What touches with its vertices, and where it folds onto itself.
 struct Runner<'a> {
     surface: SurfaceId,
     vertices: Vec<u32>,
     positions: &'a [DVec3],
     start: &'a [DVec3],
-    /// m/s.
-    fastest: f64,
-    body: Option<&'a ElasticBody>,
+    /// How far it looks, m.
+    reach: f64,
+    folds: Vec<Fold>,
 }
 
 impl<'a> Encounter<'a> {
     fn runners(&self) -> Vec<Runner<'a>> {
+        let film = FILM * self.grid.dx;
         let fastest = |velocities: &[DVec3]| velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+        let reach = |velocities: &[DVec3]| film + 2.0 * self.dt * fastest(velocities);
         let active = self.elastic.iter().zip(self.surfaces).filter(|((_, body), _)| body.is_active());
         let elastic = active.map(|((_, body), &surface)| {
             let is_movable = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
+            let reach = reach(body.velocities());
             Runner {
                 surface,
                 vertices: body.surface_vertices().iter().filter(is_movable).copied().collect(),
                 positions: body.positions(),
                 start: &body.rest().vertices,
-                fastest: fastest(body.velocities()),
-                body: Some(body),
+                reach,
+                folds: folds(body, reach, film),
             }
         });
         let others = self.others.iter().map(|&(surface, Toucher { vertices, positions, velocities, start, .. })| {
-            let (vertices, fastest) = (vertices.to_vec(), fastest(velocities));
-            Runner { surface, vertices, positions, start, fastest, body: None }
+            let (vertices, reach) = (vertices.to_vec(), reach(velocities));
+            Runner { surface, vertices, positions, start, reach, folds: Vec::new() }
         });
         elastic.chain(others).collect()
     }
@@ -264,8 +267,7 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
             near.push(touch);
         }
     };
-    for Runner { surface, vertices, positions, start, fastest, body } in encounter.runners() {
-        let reach = film + 2.0 * dt * fastest;
+    for Runner { surface, vertices, positions, start, reach, folds } in encounter.runners() {
         let around = reach.max(NEAR * grid.dx);
         let own = |vertex: u32| Side::Answers { surface, point: vertex_of(positions, vertex) };
         for vertex in vertices {
@@ -279,7 +281,7 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
                 }
             }
         }
-        for fold in body.map_or_else(Vec::new, |body| folds(body, reach, film)) {
+        for fold in folds {
             let corners = fold.corners.map(|(v, weight)| (v, positions[v as usize], weight));
             let point = Point { at: corners.iter().map(|(_, x, weight)| *weight * *x).sum(), corners };
             add([own(fold.vertex), Side::Answers { surface, point }], fold.normal, fold.gap);

@@ -47,12 +47,19 @@ pub struct ReducedBodies {
     room: Bounds,
 }
 
+/// What its surface does.
+#[derive(Clone)]
+enum Contour {
+    /// Without modes it keeps its shape, in its own frame.
+    Kept(Shape),
+    Deforming,
+}
+
 struct Member {
     name: String,
     interface: Interface,
     body: ReducedBody,
-    /// Of a body without modes, its shape in its own frame.
-    shape: Option<Shape>,
+    contour: Contour,
     /// Vertices of the surface that may touch something.
     movable: Arc<Vec<u32>>,
     /// Vertices as the scene has them, m.
@@ -112,7 +119,10 @@ impl ReducedBodies {
         for reduced in described {
             let Elastic { name, interface, rest, .. } = &reduced.elastic;
             let basis = Arc::new(reduced.basis(flat).map_err(|source| (name.clone(), source))?);
-            let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
+            let contour = match basis.count {
+                0 => Contour::Kept(Shape::Mesh(Arc::new(basis.surface.clone()))),
+                _ => Contour::Deforming,
+            };
             let movable: Arc<Vec<u32>> =
                 Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
             let drives = Arc::new(reduced.drives.clone());
@@ -123,7 +133,7 @@ impl ReducedBodies {
                     name: copy.name.clone(),
                     interface: *interface,
                     body: reduced.body(basis.clone(), copy),
-                    shape: shape.clone(),
+                    contour: contour.clone(),
                     movable: movable.clone(),
                     start: basis.vertices.iter().map(|&v| copy.place.apply(rest.vertices[v as usize])).collect(),
                 });
@@ -178,9 +188,9 @@ impl Family for ReducedBodies {
     fn outlines(&self) -> Vec<Outline<'_>> {
         let outlines = self.bodies.iter().map(|member| {
             let interface = member.interface;
-            let form = match &member.shape {
-                Some(shape) => Form::Posed { shape, interface },
-                None => Form::Deforming { surface: &member.body.basis.surface, interface },
+            let form = match &member.contour {
+                Contour::Kept(shape) => Form::Posed { shape, interface },
+                Contour::Deforming => Form::Deforming { surface: &member.body.basis.surface, interface },
             };
             Outline { name: &member.name, kind: "reduced", form }
         });
@@ -188,11 +198,11 @@ impl Family for ReducedBodies {
     }
 
     fn skin(&self, solid: usize) -> Skin<'_> {
-        let Member { body, shape, .. } = &self.bodies[solid];
+        let Member { body, contour, .. } = &self.bodies[solid];
         let (whole, is_there) = (body.whole(), body.state.active);
-        match shape {
-            Some(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
-            None => Skin::Deforming {
+        match contour {
+            Contour::Kept(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
+            Contour::Deforming => Skin::Deforming {
                 positions: &body.positions,
                 velocities: &body.velocities,
                 whole,
