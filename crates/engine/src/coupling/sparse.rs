@@ -11,6 +11,8 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+// What follows is the preconditioner's: it changes how many iterations are taken, not what they find. All are choices; docs/methods/elastic.md tells iterations.
+
 /// Modes count if the fluid that moves with them is more than this part of what they weigh, elasticity included.
 const FELT: f64 = 0.6;
 

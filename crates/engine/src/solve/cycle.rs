@@ -30,8 +30,13 @@ pub(super) struct Cycle {
 
 impl Cycle {
     /// Set-up for L and the ties of bodies; `extra` are the ties of the fluid with those of pockets.
-    pub fn prepare(&mut self, sigma: Fluid, faces: &FaceField<f64>, extra: &CellField<f64>) -> Result<(), SolveError> {
-        let Fluid { laplacian, yielding, pockets } = sigma;
+    pub fn prepare(
+        &mut self,
+        sigma: FluidTerms,
+        faces: &FaceField<f64>,
+        extra: &CellField<f64>,
+    ) -> Result<(), SolveError> {
+        let FluidTerms { laplacian, yielding, pockets } = sigma;
         if !yielding.is_empty() {
             add_all_ties(&mut self.tied, extra, yielding, pockets);
         }
@@ -118,7 +123,7 @@ impl Cycle {
 
 /// What the cycle has to know of Σ before columns.
 #[derive(Clone, Copy)]
-pub(super) struct Fluid<'a> {
+pub(super) struct FluidTerms<'a> {
     pub laplacian: &'a Laplacian,
     pub yielding: &'a [Yielding],
     pub pockets: &'a [Pocket],

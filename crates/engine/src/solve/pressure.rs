@@ -1,7 +1,7 @@
 //! The pressure solve of one step: operator, closed regions, preconditioner and iteration under one roof.
 
 use super::constraints::SolidTerms;
-use super::cycle::{Cycle, Fluid, add_ties};
+use super::cycle::{Cycle, FluidTerms, add_ties};
 use super::papers::Papers;
 use super::pockets::{Pocket, spare_nodes};
 use super::sigma::Sigma;
@@ -137,7 +137,7 @@ impl PressureSolve {
                 }
             };
             let prepare = || match is_ours {
-                true => cycle.prepare(Fluid { laplacian, yielding, pockets }, faces, extra),
+                true => cycle.prepare(FluidTerms { laplacian, yielding, pockets }, faces, extra),
                 false => Ok(()),
             };
             rayon::join(find_regions, prepare).1?;

@@ -25,7 +25,7 @@ pub const VIOLATES: [f64; 2] = [0.24999, 0.41189];
 const EXACT: f64 = 1e-9;
 
 /// Lattice points around a shape and their distances from it. Points are numbered: nodes first, then centres.
-pub struct Lattice<'a> {
+pub struct BccLattice<'a> {
     grid: Grid,
     shape: &'a SignedDistance,
     nodes: NodeField,
@@ -53,7 +53,7 @@ pub fn cells(bounds: &Bounds, size: f64) -> [f64; 3] {
     (0.5 * bounds.size() / size).to_array().map(|half| 2.0 * (half.ceil() + 1.0))
 }
 
-impl<'a> Lattice<'a> {
+impl<'a> BccLattice<'a> {
     /// Sample the shape within these bounds. Long edges are `size` (m) long. A node lies in the middle of the bounds.
     pub fn new(shape: &'a SignedDistance, bounds: &Bounds, size: f64) -> Self {
         let dims = cells(bounds, size);
@@ -280,7 +280,7 @@ impl<'a> Lattice<'a> {
 }
 
 impl WarpedNodes {
-    fn position(&self, lattice: &Lattice, point: u32) -> DVec3 {
+    fn position(&self, lattice: &BccLattice, point: u32) -> DVec3 {
         match self.moved.binary_search_by_key(&point, |moved| moved.0) {
             Ok(moved) => self.moved[moved].1,
             Err(_) => lattice.position(point),

@@ -14,7 +14,7 @@
 //! are no edges or vertices that nothing else holds. Such contact comes with parts finer than h.
 
 use super::boundary::{pinches, surface_parts};
-use super::lattice::{self, Lattice};
+use super::lattice::{self, BccLattice};
 use super::{TetMesh, TetWarning};
 use crate::geometry::{Shape, SignedDistance, TriMesh};
 use glam::DVec3;
@@ -102,7 +102,7 @@ impl TetMesh {
         check_numbers([("lattice points", points, MOST_POINTS), ("tetrahedra", tetrahedra, MOST_TETRAHEDRA)], size)?;
 
         let distance = SignedDistance::new(shape);
-        let lattice = Lattice::new(&distance, &bounds, size);
+        let lattice = BccLattice::new(&distance, &bounds, size);
         let mut kept_off = BTreeSet::new();
         for _ in 0..ROUNDS {
             let (mut mesh, origins) = lattice.fill(&kept_off);

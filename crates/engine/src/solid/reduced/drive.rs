@@ -34,6 +34,7 @@ pub enum Wave {
 }
 
 /// Part of a period in which a pulse rises.
+/// A choice: fast in, slowly back.
 const RISE: f64 = 0.2;
 
 impl Drive {

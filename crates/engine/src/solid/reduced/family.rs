@@ -42,7 +42,7 @@ pub struct BodyCopy {
 
 /// All reduced bodies of a scene.
 pub struct ReducedBodies {
-    bodies: Vec<Member>,
+    bodies: Vec<ReducedMember>,
     /// Where bodies may be, m.
     room: Bounds,
 }
@@ -55,7 +55,7 @@ enum Contour {
     Deforming,
 }
 
-struct Member {
+struct ReducedMember {
     name: String,
     interface: Interface,
     body: ReducedBody,
@@ -127,7 +127,7 @@ impl ReducedBodies {
                 Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
             let drives = Arc::new(reduced.drives.clone());
             for copy in &reduced.copies {
-                bodies.push(Member {
+                bodies.push(ReducedMember {
                     drives: drives.clone(),
                     phase: copy.phase,
                     name: copy.name.clone(),
@@ -142,7 +142,7 @@ impl ReducedBodies {
         Ok(Self { bodies, room })
     }
 
-    fn active(&self) -> impl Iterator<Item = (usize, &Member)> {
+    fn active(&self) -> impl Iterator<Item = (usize, &ReducedMember)> {
         self.bodies.iter().enumerate().filter(|(_, member)| member.body.state.active)
     }
 
@@ -153,7 +153,7 @@ impl ReducedBodies {
     }
 }
 
-impl Member {
+impl ReducedMember {
     /// Its shape at rest at a time, s: q, m.
     fn rest(&self, time: f64) -> Vec<f64> {
         let of_mode = |k: usize| {
@@ -198,7 +198,7 @@ impl Family for ReducedBodies {
     }
 
     fn skin(&self, solid: usize) -> Skin<'_> {
-        let Member { body, contour, .. } = &self.bodies[solid];
+        let ReducedMember { body, contour, .. } = &self.bodies[solid];
         let (whole, is_there) = (body.whole(), body.state.active);
         match contour {
             Contour::Kept(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
@@ -214,7 +214,7 @@ impl Family for ReducedBodies {
 
     fn advance(&mut self, _time: f64, dt: f64) {
         let room = self.room;
-        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+        for ReducedMember { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
             body.advance(dt);
             let all = Bounds::of(&body.positions);
             let is_beyond = |a: usize| all.max[a] < room.min[a] || all.min[a] > room.max[a];
@@ -232,7 +232,7 @@ impl Family for ReducedBodies {
     }
 
     fn freedoms(&self, surfaces: &[SurfaceId], dt: f64) -> Vec<Freedoms> {
-        let unit = |(solid, member): (usize, &Member)| {
+        let unit = |(solid, member): (usize, &ReducedMember)| {
             let body = &member.body;
             let (own, n) = (body.freedoms(), padded(body.freedoms()));
             let mut velocity = body.motion();
@@ -258,14 +258,14 @@ impl Family for ReducedBodies {
     }
 
     fn expect(&mut self, part: f64, dt: f64) {
-        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+        for ReducedMember { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
             body.expect(part * dt, dt);
         }
     }
 
     fn touchers(&self) -> Vec<Toucher<'_>> {
         let toucher = |(solid, _)| {
-            let Member { body, movable, start, .. } = &self.bodies[solid];
+            let ReducedMember { body, movable, start, .. } = &self.bodies[solid];
             Toucher { solid, vertices: movable, positions: &body.positions, velocities: &body.velocities, start }
         };
         self.active().map(toucher).collect()
@@ -276,7 +276,7 @@ impl Family for ReducedBodies {
     }
 
     fn state(&self) -> Vec<f64> {
-        let of_body = |member: &Member| {
+        let of_body = |member: &ReducedMember| {
             let ReducedState { position, rotation, velocity, angular_momentum, .. } = &member.body.state;
             let ReducedState { shape, rates, thrown, force, active, .. } = &member.body.state;
             let whole = [position, velocity, angular_momentum].into_iter().flat_map(|v| v.to_array());
@@ -289,7 +289,7 @@ impl Family for ReducedBodies {
     fn restore(&mut self, state: &[f64]) -> Result<(), String> {
         let mut rest = state;
         let mut states = Vec::new();
-        for Member { body, name, .. } in &self.bodies {
+        for ReducedMember { body, name, .. } in &self.bodies {
             let count = body.basis.count;
             let (own, others) =
                 rest.split_at_checked(14 + 3 * count + 6 + count).ok_or(format!("too short for {name:?}"))?;
@@ -314,7 +314,7 @@ impl Family for ReducedBodies {
         if !rest.is_empty() {
             return Err(format!("{} numbers too many", rest.len()));
         }
-        for (Member { body, .. }, state) in self.bodies.iter_mut().zip(states) {
+        for (ReducedMember { body, .. }, state) in self.bodies.iter_mut().zip(states) {
             if body.state != state {
                 body.state = state;
                 body.take_shape();

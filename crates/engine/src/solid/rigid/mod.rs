@@ -43,7 +43,7 @@ use crate::geometry::{Bounds, Pose, RigidVelocity};
 use crate::solid::{Motion, Place, Skin};
 use glam::DVec3;
 use joint::Tie;
-use momentum::{Member, Momentum};
+use momentum::{GroupMember, Momentum};
 use rapier3d_f64::prelude::*;
 use state::{Contacts, Memory};
 
@@ -95,7 +95,7 @@ pub struct Rigids {
 }
 
 /// What a solve of contact and joints makes of a body.
-struct Solved {
+struct ContactSolved {
     position: DVec3,
     rotation: glam::DQuat,
     velocity: DVec3,
@@ -284,7 +284,7 @@ impl Rigids {
     }
 
     /// One Rapier step from before everything that pushed: what becomes of the bodies, and of Rapier's world.
-    fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<Solved>) {
+    fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<ContactSolved>) {
         let mut contacts = state.memory.contacts();
         let before = self.set(&mut contacts, state, time, dt);
         let mut parameters = self.parameters;
@@ -306,7 +306,7 @@ impl Rigids {
                 return coast(b, p, dt);
             }
             let turned = p.world_inertia(b.rotation) * (rapier.angvel() - before[i].angular);
-            Solved {
+            ContactSolved {
                 position: rapier.translation(),
                 rotation: rapier.rotation().normalize(),
                 velocity: rapier.linvel(),
@@ -399,7 +399,7 @@ impl Rigids {
     }
 
     /// Give a group that only touched itself the momentum it must have.
-    fn conserve(&self, state: &RigidState, group: &[usize], solved: &mut [Solved]) {
+    fn conserve(&self, state: &RigidState, group: &[usize], solved: &mut [ContactSolved]) {
         let about = state.bodies[group[0]].position;
         let mut wanted = Momentum::ZERO;
         for &i in group {
@@ -413,8 +413,8 @@ impl Rigids {
             .map(|&i| {
                 let (s, p) = (&solved[i], &self.properties[i]);
                 let inertia = p.world_inertia(s.rotation);
-                let Solved { position, velocity, angular_momentum, .. } = *s;
-                (Member { position, inertia, velocity, angular_momentum }, p)
+                let ContactSolved { position, velocity, angular_momentum, .. } = *s;
+                (GroupMember { position, inertia, velocity, angular_momentum }, p)
             })
             .collect();
         momentum::restore(&mut members, about, wanted);
@@ -449,10 +449,10 @@ fn joined(count: usize, ties: &[Tie]) -> Vec<Vec<usize>> {
 }
 
 /// A body that nothing touches, after `dt` (s).
-fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
+fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> ContactSolved {
     let velocity = b.velocity - b.reaction.linear / p.mass;
     let angular_momentum = b.angular_momentum - b.reaction.angular;
-    Solved {
+    ContactSolved {
         position: b.position + dt * velocity,
         rotation: rotation::turn(&p.principal, b.rotation, angular_momentum, dt),
         velocity,

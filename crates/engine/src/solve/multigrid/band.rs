@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// The cells of a level that are smoothed more often.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Band {
+pub(super) struct BandSweeps {
     cells: Vec<BandCell>,
     /// Numbers of the cells by colour.
     colours: [Vec<u32>; 2],
@@ -86,7 +86,7 @@ fn distances<T: Real>(level: &Level<T>) -> Vec<u8> {
     distance
 }
 
-impl Band {
+impl BandSweeps {
     /// The band of a level, to be swept over `sweeps` times.
     pub fn build<T: Real>(&mut self, level: &Level<T>, sweeps: usize) {
         *self = Self { sweeps, ..Self::default() };

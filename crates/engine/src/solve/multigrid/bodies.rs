@@ -43,7 +43,7 @@ use rayon::prelude::*;
 
 /// The bodies and pockets on one level.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bodies<T> {
+pub(super) struct LevelBodies<T> {
     /// Columns of vertices, which come before all others.
     patched: Patched<T>,
     /// Columns of the bodies, then of the pockets.
@@ -68,7 +68,7 @@ pub(super) struct Bodies<T> {
     saved: Vec<f64>,
 }
 
-/// What takes the place of `Bodies::factor` and `Bodies::bottom` when bodies are left out.
+/// What takes the place of `LevelBodies::factor` and `LevelBodies::bottom` when bodies are left out.
 #[derive(Clone, Debug, Default)]
 struct PocketsAlone {
     factor: Cholesky,
@@ -101,7 +101,7 @@ pub(super) struct Extra {
     pub visits_twice: bool,
 }
 
-impl<T: Real> Bodies<T> {
+impl<T: Real> LevelBodies<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.patched.k.columns == 0

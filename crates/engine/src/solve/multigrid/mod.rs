@@ -26,7 +26,7 @@ use super::pockets::Pocket;
 use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
-use bodies::{Bodies, Extra};
+use bodies::{Extra, LevelBodies};
 use columns::felt;
 use level::{Coarse, Level};
 use passes::Ring;
@@ -117,7 +117,7 @@ impl<T: Real> Multigrid<T> {
         extra.visits_twice = visits_twice && low_rank.columns() > 0;
         for l in 0..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(l + 1);
-            let (fine, mut bodies) = (&mut finer[l], Bodies::default());
+            let (fine, mut bodies) = (&mut finer[l], LevelBodies::default());
             match coarser.first_mut() {
                 Some(coarse) if fine.dims.iter().product::<usize>() > BOTTOM => {
                     extra = bodies.build(extra, fine, coarse);
@@ -215,7 +215,7 @@ fn cycle<T: Real, B: Real>(
 ) -> f64 {
     let (fine, coarser) = levels.split_first_mut().expect("at least one level");
     let nobody = shared.without_bodies && !fine.bodies.has_pockets();
-    let mut bodies = if nobody { Bodies::default() } else { std::mem::take(&mut fine.bodies) };
+    let mut bodies = if nobody { LevelBodies::default() } else { std::mem::take(&mut fine.bodies) };
     bodies.are_left_out = shared.without_bodies;
     let product = if let Some(product) = bodies.solve_bottom(b, scale, z) {
         product
