@@ -18,8 +18,9 @@ use crate::grid::{Axis, Grid};
 use crate::solid::elastic::{Elastic, ElasticBody, ElasticError, ElasticState};
 use glam::DVec3;
 
+// All of these are choices.
+
 /// Vertices stop at this part of the film that contact keeps: what only trembles is left alone.
-/// A choice.
 const PART: f64 = 0.5;
 
 /// What is short of that by less than this part of it has stopped.
