@@ -655,3 +655,36 @@ impl Body {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solid::RigidBody;
+
+    /// Black boxes try other places from the same start: what was tried leaves no trace, and the step begins where it began.
+    #[test]
+    fn places_that_were_tried_are_forgotten() {
+        let (grid, dt) = (Grid::new([12; 3], 0.1, DVec3::ZERO), 0.1);
+        let body = RigidBody::new("box", Shape::Box { size: DVec3::splat(0.31) }, 500.0);
+        let at = |x: f64| {
+            let pose = Pose { position: DVec3::new(x, 0.63, 0.61), ..Pose::IDENTITY };
+            Skin::Posed(Place {
+                pose,
+                velocity: RigidVelocity { centre: pose.position, ..RigidVelocity::REST },
+                is_there: true,
+            })
+        };
+        let [mut once, mut tried] = [0; 2].map(|_| Immersed::new(&[body.outline()], |_| at(0.4), &grid, dt, true));
+        once.advance(&grid, 0.0, dt, |_| at(0.6));
+        tried.advance(&grid, 0.0, dt, |_| at(0.8));
+        let drawn_along = |immersed: &Immersed| {
+            let point = DVec3::new(0.6, 0.63, 0.61);
+            immersed.keep_out(&grid, Way::OverStep, point, point)
+        };
+        assert!(tried.bodies[0].cut != once.bodies[0].cut && drawn_along(&tried) != drawn_along(&once));
+        tried.cut_at(&grid, 0.0, dt, |_| at(0.6));
+        assert!(tried.bodies[0].cut == once.bodies[0].cut);
+        assert_eq!(tried.bodies[0].previous.position.x, 0.4);
+        assert_eq!(drawn_along(&tried), drawn_along(&once));
+    }
+}
