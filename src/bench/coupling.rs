@@ -15,12 +15,6 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 fn line(row: &Row) -> String {
     let [nx, ny, nz] = row.dims;
-    let Row { bodies, interface, setup_s, solve_s, iterations, ratio, .. } = row;
-    let case = format!("{bodies:2} bodies, {interface:9} {nx}x{ny}x{nz}");
-    let ours = format!("setup {setup_s:.3} s, solve {solve_s:.3} s, {iterations} iterations");
-    let plain = format!(
-        "without bodies {:.3} s, {:.3} s, {} iterations",
-        row.plain_setup_s, row.plain_solve_s, row.plain_iterations
-    );
-    format!("{case}: {ours}; {plain}; {ratio:.2} times as long")
+    let Row { bodies, interface, cost, .. } = row;
+    cost.line(&format!("{bodies:2} bodies, {interface:9} {nx}x{ny}x{nz}"))
 }

@@ -14,12 +14,6 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 
 fn line(row: &Row) -> String {
     let [nx, ny, nz] = row.dims;
-    let Row { case, youngs_modulus, density_ratio, columns, setup_s, solve_s, iterations, ratio, .. } = row;
-    let case = format!("{case}, {nx}x{ny}x{nz}, E {youngs_modulus:.0e} Pa, density {density_ratio}, {columns} columns");
-    let ours = format!("setup {setup_s:.3} s, solve {solve_s:.3} s, {iterations} iterations");
-    let plain = format!(
-        "without bodies {:.3} s, {:.3} s, {} iterations",
-        row.plain_setup_s, row.plain_solve_s, row.plain_iterations
-    );
-    format!("{case}: {ours}; {plain}; {ratio:.2} times as long")
+    let Row { case, youngs_modulus, density_ratio, columns, cost, .. } = row;
+    cost.line(&format!("{case}, {nx}x{ny}x{nz}, E {youngs_modulus:.0e} Pa, density {density_ratio}, {columns} columns"))
 }

@@ -1,13 +1,13 @@
-//! Steps with free and elastic bodies: their order does not matter, and a mirror shows the mirror image.
+//! Steps with free and elastic bodies: their order does not matter, a mirror shows the mirror image, and those that fail leave all where it was.
 
 use crate::support::elastic::{ball, elastic, material};
 use crate::support::{fixed_step, still_air};
 use bathtub_engine::fluid::FluidParams;
 use bathtub_engine::geometry::{Pose, Shape, TetMesh, TriMesh};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::elastic::Elastic;
 use bathtub_engine::solid::rigid::{Mass, RigidBody};
+use bathtub_engine::solid::{Interface, Motion, Obstacle};
 use bathtub_engine::world::{World, WorldParams};
 use glam::{DQuat, DVec3};
 use std::sync::Arc;
@@ -119,4 +119,41 @@ fn a_mirror_shows_a_free_and_an_elastic_body() {
             assert!(speed < 1e-9 && spin < 1e-8 && place < 1e-10, "{axis} {}: {speed:e} {spin:e} {place:e}", a.name);
         }
     }
+}
+
+/// A box that turns, a ball that floats and one that bends.
+fn busy() -> WorldParams {
+    let start = Pose { position: DVec3::new(0.3, 0.3, 0.3), rotation: DQuat::IDENTITY };
+    let motion =
+        Motion::Steady { start, velocity: DVec3::new(0.5, 0.0, 0.0), angular_velocity: DVec3::new(0.0, 2.0, 1.0) };
+    WorldParams {
+        obstacles: vec![Obstacle { name: "box".into(), shape: Shape::Box { size: DVec3::splat(0.2) }, motion }],
+        bodies: vec![rigid(
+            "ball",
+            Shape::Sphere { radius: 0.12 },
+            DVec3::new(0.7, 0.7, 0.3),
+            300.0,
+            Interface::CutCells,
+        )],
+        elastic: vec![elastic("jelly", ball(0.13, DVec3::new(0.31, 0.7, 0.7), 0.07), material(3e4, 0.3, 300.0))],
+        ..tank(DVec3::new(0.0, -9.81, 0.0))
+    }
+}
+
+#[test]
+fn states_of_other_scenes_and_steps_that_fail_leave_all_where_it_was() {
+    let mut world = World::new(busy()).unwrap();
+    (0..3).for_each(|_| drop(world.step().unwrap()));
+    let mut hurried = busy();
+    hurried.pressure.strict = true;
+    hurried.pressure.params.max_iterations = 1;
+    let mut other = World::new(hurried).unwrap();
+    let start = other.surfaces();
+    let foreign = World::new(WorldParams { elastic: Vec::new(), ..busy() }).unwrap().state().clone();
+    assert!(other.restore(foreign).is_err());
+    assert!(other.surfaces() == start, "a refused state moves nothing");
+    other.restore(world.state().clone()).unwrap();
+    assert!(other.surfaces() == world.surfaces() && other.surfaces() != start, "surfaces are where the state has them");
+    other.step().unwrap_err();
+    assert!(other.state() == world.state() && other.surfaces() == world.surfaces(), "a failed step moves nothing");
 }

@@ -1,5 +1,6 @@
 //! Measurements of the engine: beside known solutions, the machine's limits and other programs.
 
+pub mod beside_plain;
 mod blender;
 pub mod coupling;
 pub mod elastic;

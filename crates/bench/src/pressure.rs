@@ -120,7 +120,7 @@ fn measure(problem: &Problem, runs: usize, peer: Option<&PathBuf>) -> Result<Vec
             let setup = start.elapsed().as_secs_f64();
             let start = Instant::now();
             let solved = built.and_then(|()| {
-                solve.iterate(PressureSolver::Multigrid, Bodies::Free, &vectors[side], &mut pressure, &params)
+                solve.iterate(PressureSolver::Multigrid, Bodies::Answering, &vectors[side], &mut pressure, &params)
             });
             let info = solved.map_err(|source| BenchError::Solve { problem: problem.name.clone(), source })?;
             if round > 0 {

@@ -180,7 +180,7 @@ impl System {
         solve.build(solver, &self.faces, &self.extra, terms)?;
         let setup = started.elapsed().as_secs_f64();
         let started = Instant::now();
-        let info = solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params)?;
+        let info = solve.iterate(solver, Bodies::Answering, &self.rhs, &mut pressure, params)?;
         Ok(Solved { info, setup, solve: started.elapsed().as_secs_f64(), pressure })
     }
 }

@@ -107,7 +107,7 @@ impl Matrices {
         self.add_q(&v, -1.0, x);
         let (mut b, mut p) = (vec![0.0; self.cells], vec![0.0; self.cells]);
         self.indefinite.cells.iter().zip(&*x).for_each(|(&cell, f)| b[cell as usize] = f / self.fluid);
-        let info = self.solve.iterate(PressureSolver::Multigrid, Bodies::Free, &b, &mut p, &PARAMS)?;
+        let info = self.solve.iterate(PressureSolver::Multigrid, Bodies::Answering, &b, &mut p, &PARAMS)?;
         if !info.converged {
             let (iterations, residual, tolerance) = (info.iterations, info.residual, PARAMS.tolerance);
             return Err(SolveError::NotConverged { iterations, residual, tolerance });

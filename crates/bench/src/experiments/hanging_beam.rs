@@ -176,7 +176,7 @@ impl System {
         let mut pressure = vec![0.0; self.rhs.len()];
         let started = Instant::now();
         self.build(solve, solver)?;
-        let info = match solve.iterate(solver, Bodies::Free, &self.rhs, &mut pressure, params) {
+        let info = match solve.iterate(solver, Bodies::Answering, &self.rhs, &mut pressure, params) {
             Err(SolveError::NonFinite { .. }) => SolveInfo { residual: f64::NAN, ..SolveInfo::default() },
             result => result?,
         };

@@ -10,13 +10,13 @@
 //! ```
 //!
 //! and are given to both sides, so that momentum is exchanged exactly. Elastic bodies touch with their vertices and the
-//! triangles of what they touch, themselves included; edges that cross are not seen.
+//! triangles of what they touch, themselves included; edges that cross are not seen. (\[ZB17, §9\] has the sides only, by a correction afterwards.)
 //!
 //! What moves as it is told (sides, obstacles) goes on pushing while the fluid does: it supports the body in the pressure solve
 //! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.
 
 use super::film::add;
-use super::folds::folds;
+use super::folds::{Fold, folds};
 use super::immersed::{Immersed, Near};
 use super::interface::point_near;
 use crate::fluid::boundary::Wall;
@@ -40,12 +40,14 @@ const UNHURRIED: f64 = 1.0 / 24.0;
 const NEAR: f64 = 0.25;
 
 /// What is nearest across a flat scene, and not along its plane, is no contact: its normal has less than this part in the plane.
+/// A choice: normals of side faces have nearly all of it there, those of front and back nearly none.
 const ASIDE: f64 = 0.5;
 
 /// What is beyond a side by less than this at rest, in cells, stands on it: scenes refuse bodies that are a thousandth deep.
 const ON_SIDE: f64 = 2e-3;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
+/// Choices: a guard, and much below what a step changes.
 const ROUNDS: usize = 400;
 const SETTLED: f64 = 1e-6;
 
@@ -216,35 +218,38 @@ fn vertex_of(positions: &[DVec3], vertex: u32) -> Point {
     Point { at, corners: [1.0, 0.0, 0.0].map(|weight| (vertex, at, weight)) }
 }
 
-/// What touches with its vertices, and what of it may fold onto itself.
+/// What touches with its vertices, and where it folds onto itself.
 struct Runner<'a> {
     surface: SurfaceId,
     vertices: Vec<u32>,
     positions: &'a [DVec3],
     start: &'a [DVec3],
-    /// m/s.
-    fastest: f64,
-    body: Option<&'a ElasticBody>,
+    /// How far it looks, m.
+    reach: f64,
+    folds: Vec<Fold>,
 }
 
 impl<'a> Encounter<'a> {
     fn runners(&self) -> Vec<Runner<'a>> {
+        let film = FILM * self.grid.dx;
         let fastest = |velocities: &[DVec3]| velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+        let reach = |velocities: &[DVec3]| film + 2.0 * self.dt * fastest(velocities);
         let active = self.elastic.iter().zip(self.surfaces).filter(|((_, body), _)| body.is_active());
         let elastic = active.map(|((_, body), &surface)| {
-            let is_free = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
+            let is_movable = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
+            let reach = reach(body.velocities());
             Runner {
                 surface,
-                vertices: body.surface_vertices().iter().filter(is_free).copied().collect(),
+                vertices: body.surface_vertices().iter().filter(is_movable).copied().collect(),
                 positions: body.positions(),
                 start: &body.rest().vertices,
-                fastest: fastest(body.velocities()),
-                body: Some(body),
+                reach,
+                folds: folds(body, reach, film),
             }
         });
         let others = self.others.iter().map(|&(surface, Toucher { vertices, positions, velocities, start, .. })| {
-            let (vertices, fastest) = (vertices.to_vec(), fastest(velocities));
-            Runner { surface, vertices, positions, start, fastest, body: None }
+            let (vertices, reach) = (vertices.to_vec(), reach(velocities));
+            Runner { surface, vertices, positions, start, reach, folds: Vec::new() }
         });
         elastic.chain(others).collect()
     }
@@ -271,8 +276,7 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
             near.push(touch);
         }
     };
-    for Runner { surface, vertices, positions, start, fastest, body } in encounter.runners() {
-        let reach = film + 2.0 * dt * fastest;
+    for Runner { surface, vertices, positions, start, reach, folds } in encounter.runners() {
         let around = reach.max(NEAR * grid.dx);
         let own = |vertex: u32| Side::Answers { surface, point: vertex_of(positions, vertex) };
         for vertex in vertices {
@@ -286,7 +290,7 @@ fn find(encounter: &Encounter, units: &Units) -> (Vec<Touch>, Vec<Touch>) {
                 }
             }
         }
-        for fold in body.map_or_else(Vec::new, |body| folds(body, reach, film)) {
+        for fold in folds {
             let corners = fold.corners.map(|(v, weight)| (v, positions[v as usize], weight));
             let point = Point { at: corners.iter().map(|(_, x, weight)| *weight * *x).sum(), corners };
             add([own(fold.vertex), Side::Answers { surface, point }], fold.normal, fold.gap);

@@ -123,9 +123,9 @@ impl Answers for ElasticSide<'_> {
     }
 
     fn let_go(&mut self) -> bool {
-        let holds = self.bodies.iter().any(|(_, body)| body.supports().pushing().next().is_some());
+        let leaned = self.bodies.iter().any(|(_, body)| body.supports().pushing().next().is_some());
         self.bodies.iter_mut().for_each(|(_, body)| body.let_go());
-        holds
+        leaned
     }
 
     fn finish(&mut self) {}

@@ -4,7 +4,7 @@
 //! that is there has the pressure of the cells around, and these stand in for it (`film`). Without them a light body would be
 //! held to the floor, and in a closed box no fluid could take its place.
 //!
-//! **Hydrostatics.** The pressure of a cell acts on a polygon as if it were that at the polygon, up to a cell away. Of the part that
+//! **Hydrostatics.** The pressure of a cell acts on a polygon as if it were that at the polygon, up to a cell away \[ZB17, eq. 15\]. Unlike there, of the part that
 //! carries the fluid's own weight, ρ g·x, the value at the polygon is known: what B has of it is replaced by what is right,
 //!
 //! ```text

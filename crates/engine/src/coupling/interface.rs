@@ -11,10 +11,10 @@
 //! triangle by barycentric weights \[ZB17, eq. 10–15\]. Faces that a solid all but closes move with it, and belong to B as well.
 //!
 //! With **face constraints** \[A18, eq. 15–17\] there are no polygons: B has the faces between the cell centres that the body separates. The
-//! fluid on them, of mass β (half a cell where only one side is fluid), moves with the body from now on: J = N along the face's axis.
+//! fluid on them, of mass β (unlike there, half a cell where only one side is fluid), moves with the body from now on: J = N along the face's axis.
 //!
 //! A ball does not move the fluid when it turns, but the polygons of its surface do, a little; a body light enough would spin on
-//! their errors. Axes about which the surface of a rigid body has no arm worth a part of a cell (`LEAST_ARM`) are left out of B.
+//! their errors. Axes about which the surface of a rigid body has no arm worth a part of a cell (`LEAST_ARM`) are left out of B, unlike in \[A18, eq. 16\].
 //!
 //! What of a surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
 

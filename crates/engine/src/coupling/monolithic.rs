@@ -177,7 +177,7 @@ pub struct Outcome {
 
 /// Solve for the pressure and what it does to fluid and solids: u*, v* → u, v.
 pub fn couple(fluid: FluidSide, solids: &mut [&mut dyn Answers], params: &CoupleParams) -> Result<Outcome, SolveError> {
-    let rows = fluid.rows(solids);
+    let rows = fluid.rows(&moving(solids));
     couple_with(fluid, &rows, solids, params)
 }
 
@@ -251,9 +251,10 @@ impl CoupleParams {
 
 /// Let the fluid follow solids that move as they do and answer nothing: u* → u.
 pub fn follow(mut fluid: FluidSide, solids: &[&mut dyn Answers], params: &SolveParams) -> Result<(), SolveError> {
-    let rows = fluid.rows(solids);
+    let moving = moving(solids);
+    let rows = fluid.rows(&moving);
     fluid.rest_faces();
-    let pushed = fluid.pushed_by(&rows, solids);
+    let pushed = fluid.pushed_by(&rows, &moving);
     fluid.projection.set_bodies(SolidTerms::default());
     fluid.project(&pushed, params).map(|_| ())
 }
@@ -298,10 +299,14 @@ fn surface_rows<'a>(scene: &Scene, surfaces: impl Iterator<Item = &'a Attached>)
     surfaces.map(|attached| (attached.surface, SurfaceRows::new(scene, attached))).collect()
 }
 
+/// How all surfaces that answer move now.
+fn moving(solids: &[&mut dyn Answers]) -> Vec<Moving> {
+    solids.iter().flat_map(|kind| kind.moving()).collect()
+}
+
 impl FluidSide<'_> {
-    /// B of all surfaces that answer.
-    fn rows(&self, solids: &[&mut dyn Answers]) -> RowsOfAll {
-        let moving: Vec<Moving> = solids.iter().flat_map(|kind| kind.moving()).collect();
+    /// B of these surfaces.
+    fn rows(&self, moving: &[Moving]) -> RowsOfAll {
         let Self { grid, medium, immersed, .. } = *self;
         let scene = Scene { grid, medium, boundary: self.boundary, immersed, arriving: self.velocity };
         surface_rows(&scene, moving.iter().map(|moving| &moving.attached))
@@ -329,7 +334,8 @@ impl FluidSide<'_> {
         (projected, rounds): (Projected, usize),
         before: Carried,
     ) -> Outcome {
-        let pushed = self.pushed_by(rows, solids);
+        let moving = moving(solids);
+        let pushed = self.pushed_by(rows, &moving);
         let residual_flux = self.projection.residual_flux(self.boundary, &pushed, self.velocity);
         let bubble_flux = self.projection.pocket_flux(self.boundary, &pushed, self.velocity);
         let pushes: Vec<SurfacePush> = solids.iter().flat_map(|kind| kind.totals()).collect();
@@ -340,7 +346,7 @@ impl FluidSide<'_> {
             immersed: self.immersed,
             pressure: self.pressure,
             carried: [before, self.carried()],
-            taken_along: taken_along(rows, solids),
+            taken_along: taken_along(rows, &moving),
             pushes: &pushes,
         };
         let momentum_error = exchange.error(rows);
@@ -348,23 +354,23 @@ impl FluidSide<'_> {
         Outcome { projected, rounds, settled, pushes, led: Vec::new(), residual_flux, bubble_flux, momentum_error }
     }
 
-    /// What sources and solids push into cells, as these move now.
-    fn pushed_by(&self, rows: &RowsOfAll, solids: &[&mut dyn Answers]) -> Vec<(usize, f64)> {
+    /// What sources and surfaces push into cells.
+    fn pushed_by(&self, rows: &RowsOfAll, moving: &[Moving]) -> Vec<(usize, f64)> {
         let mut pushed = self.sources.to_vec();
-        for Moving { attached, velocity } in solids.iter().flat_map(|kind| kind.moving()) {
-            rows[&attached.surface].push.scatter(&velocity, |cell, volume| pushed.push((cell, volume)));
+        for Moving { attached, velocity } in moving {
+            rows[&attached.surface].push.scatter(velocity, |cell, volume| pushed.push((cell, volume)));
         }
         pushed
     }
 }
 
-/// What fluid on the faces that solids take along has gained, in units of ρ dx³, m/s.
-fn taken_along(rows: &RowsOfAll, solids: &[&mut dyn Answers]) -> DVec3 {
-    let of_surface = |Moving { attached, velocity }: Moving| {
-        let gained = |row: &FaceRow| row.face.mass * (row.along(&velocity) - row.arriving) * row.face.axis.unit();
+/// What fluid on the faces that surfaces take along has gained, in units of ρ dx³, m/s.
+fn taken_along(rows: &RowsOfAll, moving: &[Moving]) -> DVec3 {
+    let of_surface = |Moving { attached, velocity }: &Moving| {
+        let gained = |row: &FaceRow| row.face.mass * (row.along(velocity) - row.arriving) * row.face.axis.unit();
         rows[&attached.surface].faces.iter().map(gained).sum::<DVec3>()
     };
-    solids.iter().flat_map(|kind| kind.moving()).map(of_surface).sum()
+    moving.iter().map(of_surface).sum()
 }
 
 /// What units add to the pressure operator.
@@ -575,13 +581,13 @@ mod tests {
             pressure: &mut pressure,
             sources: &[],
         };
-        let mut rows = fluid.rows(&[&mut solids]);
+        let mut rows = fluid.rows(&solids.moving());
         rows.values_mut().for_each(spoil);
         let params = CoupleParams { solve: SolveParams::default(), strict: true, scheme: Scheme::Monolithic };
         couple_with(fluid, &rows, &mut [&mut solids], &params).unwrap().momentum_error
     }
 
-    /// The ledger sees what was applied: rows of B that are wrong show, be it one entry by a tenth, one cell, or all by a ten-thousandth.
+    /// Row K1: the ledger sees what was applied. Rows of B that are wrong show, be it one entry by a tenth, one cell, or all by a ten-thousandth.
     #[test]
     fn a_wrong_b_shows_in_the_ledger() {
         for interface in [Interface::CutCells, Interface::Faces] {

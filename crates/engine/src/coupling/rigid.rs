@@ -94,7 +94,7 @@ impl<'a> RigidSide<'a> {
         let is_joined = |body: &usize| joined.iter().any(|joined| joined.members.contains(body));
         groups.extend(self.active().filter(|body| !is_joined(body)).map(|body| Group {
             members: vec![body],
-            response: free_response(self.rigids.properties(body), self.state.bodies[body].rotation),
+            response: single_response(self.rigids.properties(body), self.state.bodies[body].rotation),
             is_joined: false,
         }));
         for support in self.supports.pushing() {
@@ -109,14 +109,14 @@ impl<'a> RigidSide<'a> {
             }
         }
         for group in groups.iter_mut().filter(|group| group.response.is_empty()) {
-            group.response = self.held_response(&group.members);
+            group.response = self.joint_response(&group.members);
         }
         groups.sort_by_key(|group| group.members[0]);
         groups
     }
 
     /// How bodies respond together with all that holds them, row after row.
-    fn held_response(&self, members: &[usize]) -> Vec<f64> {
+    fn joint_response(&self, members: &[usize]) -> Vec<f64> {
         let n = 6 * members.len();
         let of_impulse = |i: usize| {
             let mut change = vec![0.0; 6 * self.rigids.len()];
@@ -135,8 +135,8 @@ impl Answers for RigidSide<'_> {
         let joined = self.rigids.joined(self.state);
         self.groups = self.groups(&joined);
         let scale = |&body: &usize| {
-            let free = free_response(self.rigids.properties(body), self.state.bodies[body].rotation);
-            (0..6).map(move |i| free[7 * i])
+            let single = single_response(self.rigids.properties(body), self.state.bodies[body].rotation);
+            (0..6).map(move |i| single[7 * i])
         };
         let unit = |group: &Group| {
             let attached = |(m, &body): (usize, &usize)| Attached { first: 6 * m, ..self.attached(body, &joined) };
@@ -185,14 +185,14 @@ impl Answers for RigidSide<'_> {
     }
 
     fn let_go(&mut self) -> bool {
-        let holds = self.supports.pushing().next().is_some();
+        let leaned = self.supports.pushing().next().is_some();
         if self.can_lean() {
             self.supports.let_go(&mut self.twists);
             for body in 0..self.rigids.len() {
                 self.rigids.set_twist(self.state, body, &self.twists[6 * body..]);
             }
         }
-        holds
+        leaned
     }
 
     fn finish(&mut self) {
@@ -231,7 +231,7 @@ fn pair(values: &[f64]) -> [DVec3; 2] {
 }
 
 /// M⁻¹ of a body by itself, row after row.
-fn free_response(properties: &MassProperties, rotation: DQuat) -> Vec<f64> {
+fn single_response(properties: &MassProperties, rotation: DQuat) -> Vec<f64> {
     let (slide, turn): (DVec3, DMat3) = (properties.inverse_mass(), properties.inverse_inertia(rotation));
     let mut response = vec![0.0; 36];
     for a in 0..3 {

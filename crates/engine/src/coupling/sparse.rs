@@ -11,6 +11,8 @@ use glam::{DMat3, DVec3};
 use rayon::prelude::*;
 use std::sync::Arc;
 
+// What follows is the preconditioner's: it changes how many iterations are taken, not what they find. All are choices; docs/methods/elastic.md tells iterations.
+
 /// Modes count if the fluid that moves with them is more than this part of what they weigh, elasticity included.
 const FELT: f64 = 0.6;
 
@@ -136,7 +138,7 @@ fn supported(step: &ElasticStep) -> impl Iterator<Item = (usize, DVec3)> {
     step.supports.pushing().flat_map(|support| &support.row).map(|(first, normal)| (first / 3, *normal))
 }
 
-/// How much vertices hold one another over the step: the mean of A beside that of M.
+/// How much vertices drag one another over the step: the mean of A beside that of M.
 fn firmness(step: &ElasticStep) -> f64 {
     let system = &step.system;
     let of_vertex = |v: usize| system.position(v, v).map_or(0.0, |k| system.blocks[k].diagonal().element_sum() / 3.0);

@@ -18,6 +18,8 @@ use crate::grid::{Axis, Grid};
 use crate::solid::elastic::{Elastic, ElasticBody, ElasticError, ElasticState};
 use glam::DVec3;
 
+// All of these are choices.
+
 /// Vertices stop at this part of the film that contact keeps: what only trembles is left alone.
 const PART: f64 = 0.5;
 
@@ -64,11 +66,11 @@ impl Stops<'_> {
         body.advance(dt);
         let mut is_held = vec![false; state.positions.len()];
         elastic.holds.iter().flat_map(|hold| &hold.vertices).for_each(|&v| is_held[v] = true);
-        let free: Vec<usize> = (0..is_held.len()).filter(|&v| !is_held[v]).collect();
+        let movable: Vec<usize> = (0..is_held.len()).filter(|&v| !is_held[v]).collect();
         let least = PART * FILM * self.grid.dx;
         let mut rows: Vec<StopRow> = Vec::new();
         for _ in 0..MOVES {
-            let near: Vec<StopRow> = free.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect();
+            let near: Vec<StopRow> = movable.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect();
             if near.iter().all(|row| row.gap > -SHORT * least) {
                 return Ok(());
             }
@@ -99,7 +101,7 @@ impl Stops<'_> {
             body.add_velocity(&change);
             body.advance(dt);
         }
-        for row in free.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect::<Vec<_>>() {
+        for row in movable.iter().flat_map(|&v| self.near(v, &state.positions, body)).collect::<Vec<_>>() {
             if row.gap < -least - BEYOND * self.grid.dx {
                 body.displace(row.vertex, -row.gap * row.direction, dt);
             }

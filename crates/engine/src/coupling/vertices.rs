@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use glam::DMat3;
 
-    /// A chain of vertices that hold one another; fluid touches the first and the third.
+    /// A chain of vertices that drag one another; fluid touches the first and the third.
     #[test]
     fn vertices_without_fluid_follow() {
         let mut system = SparseSymmetric::new(4, (1..4).map(|i| [i - 1, i]));

@@ -12,7 +12,7 @@ use glam::{DMat3, DVec3};
 const CAPACITY: usize = 9;
 
 /// Pieces smaller than this, cells², are what rounding leaves where a triangle touches a plane.
-/// Cells are held to closing within 1e-12 (crates/engine/tests/cut_cells.rs).
+/// Cells have to close within 1e-12 (crates/engine/tests/cut_cells.rs).
 const NEGLIGIBLE: f64 = 1e-15;
 
 /// Corners that should be on a plane are no farther from it than this, cells, for grids up to a thousand cells wide.

@@ -2,7 +2,7 @@
 //!
 //! What face constraints know of a body [A18, §4.3]: rays from every cell centre to its neighbours, and whether they cross the
 //! surface. Crossings are counted along whole rows of centres, an edge shared by two triangles belongs to just one of them,
-//! and so a closed surface is crossed an even number of times. A body thinner than a cell may hold no centre at all and still
+//! and so a closed surface is crossed an even number of times. A body thinner than a cell may have no centre at all and still
 //! separate those on either side of it.
 
 use crate::geometry::TriMesh;

@@ -134,13 +134,13 @@ impl Boundary {
             None => (CutCells::new(grid), None, Vec::new()),
         };
 
-        // Fix what has a given velocity, free what is open, leave what is closed.
+        // Fix what has a given velocity, let pressure drive what is open, leave what is closed.
         let sort_faces = |axis: Axis| sort_faces(grid, axis, walls[axis.index()], &cells.open, &solid_velocity);
         let sorted: Vec<_> = Axis::ALL.into_par_iter().map(sort_faces).collect();
         let mut driven = FaceField::new(grid, false);
         let mut given = Vec::new();
-        for (target, (axis_free, axis_given)) in driven.axes.iter_mut().zip(sorted) {
-            *target = axis_free;
+        for (target, (axis_driven, axis_given)) in driven.axes.iter_mut().zip(sorted) {
+            *target = axis_driven;
             given.extend(axis_given);
         }
         // A face belongs to the first body that claims it.
@@ -214,7 +214,7 @@ fn sort_faces(
 ) -> (Vec<bool>, Vec<GivenFace>) {
     let (a, dims) = (axis.index(), grid.face_dims(axis));
     let mut given = Vec::new();
-    let is_free = |(index, &open): (usize, &f64)| {
+    let is_driven = |(index, &open): (usize, &f64)| {
         let at = unravel(dims, index);
         let wall = match at[a] {
             0 => Some(walls[0]),
@@ -234,7 +234,7 @@ fn sort_faces(
         given.push(GivenFace { axis, index, velocity, body });
         false
     };
-    (open.axes[a].iter().enumerate().map(is_free).collect(), given)
+    (open.axes[a].iter().enumerate().map(is_driven).collect(), given)
 }
 
 /// How faces of each axis and cells are continued into solids.

@@ -3,7 +3,7 @@
 use super::boundary::Boundary;
 use super::projection::Projection;
 use super::water::KeepOut;
-use super::{Fluid, FluidParams, GridState, Span, Step};
+use super::{Fluid, FluidParams, GridState, Step, TimeSpan};
 use crate::clock::Stages;
 use crate::grid::{CellField, FaceField, Grid};
 use crate::solve::{PressureSolver, SolveError};
@@ -45,7 +45,7 @@ impl GridFluid {
     /// Transport with the velocity of the last step.
     pub fn advect(
         &mut self,
-        (grid, span): (&Grid, Span),
+        (grid, span): (&Grid, TimeSpan),
         keep_out: &KeepOut,
         now: &GridState,
         next: &mut GridState,
@@ -56,7 +56,7 @@ impl GridFluid {
     }
 
     /// Forces other than the pressure → u*.
-    pub fn predict(&mut self, (grid, span): (&Grid, Span), next: &mut GridState) {
+    pub fn predict(&mut self, (grid, span): (&Grid, TimeSpan), next: &mut GridState) {
         self.content.predict(&Step::new(grid, &self.boundary, span), next);
     }
 
@@ -68,14 +68,14 @@ impl GridFluid {
     }
 
     /// Volume that sources push into cells, in units of dx², m/s, with the number of the source.
-    pub fn pushed(&self, (grid, span): (&Grid, Span)) -> Vec<(usize, f64, usize)> {
+    pub fn pushed(&self, (grid, span): (&Grid, TimeSpan)) -> Vec<(usize, f64, usize)> {
         self.content.pushed(&Step::new(grid, &self.boundary, span))
     }
 
     /// After the projection: what the next step needs beyond the fluid, and what the particles carry.
     pub fn finish(
         &mut self,
-        (grid, span): (&Grid, Span),
+        (grid, span): (&Grid, TimeSpan),
         next: &mut GridState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {

@@ -72,7 +72,7 @@ pub struct Step<'a> {
 
 /// The time of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Span {
+pub struct TimeSpan {
     /// At its start, s.
     pub time: f64,
     /// s.
@@ -83,7 +83,7 @@ pub struct Span {
 
 impl<'a> Step<'a> {
     /// A step over some time.
-    pub fn new(grid: &'a Grid, boundary: &'a Boundary, Span { time, dt, solid_reach }: Span) -> Self {
+    pub fn new(grid: &'a Grid, boundary: &'a Boundary, TimeSpan { time, dt, solid_reach }: TimeSpan) -> Self {
         Self { grid, boundary, time, dt, solid_reach }
     }
 }
@@ -122,7 +122,7 @@ impl FluidParams {
         }
     }
 
-    /// Acceleration of what nothing holds, m/s²: a liquid's, where air has no mass.
+    /// Acceleration of what nothing supports, m/s²: a liquid's, where air has no mass.
     pub fn free_fall(&self) -> f64 {
         match self {
             Self::Smoke(_) => 0.0,

@@ -33,7 +33,7 @@ pub struct Projection {
     rhs: CellField,
     /// What bodies that answer pressure add to the operator.
     bodies: SolidTerms,
-    /// Pockets of air that keep their volume and touch liquid: their cells, the first of which holds the unknown.
+    /// Pockets of air that keep their volume and touch liquid: their cells, the first of which has the unknown.
     pockets: Vec<Vec<u32>>,
     /// Whether the operator has changed since the last solve.
     is_stale: bool,
@@ -81,7 +81,7 @@ impl<'a> Faces<'a> {
         }
     }
 
-    /// Tie cells to p = 0 beyond the free faces of a side of the domain.
+    /// Tie cells to p = 0 beyond the driven faces of a side of the domain.
     fn tie_to_side(&self, row: &mut [f64], own: Option<&[f64]>) {
         for (i, tie) in row.iter_mut().enumerate() {
             let is_fluid = own.is_none_or(|d| d[i] < 0.0);
@@ -206,7 +206,7 @@ impl Projection {
                     let faces = Faces { open: &open[first..first + nx], driven: &driven[first..first + nx] };
                     let own = distance.map(|d| &d[cells(j, k)]);
                     match axis {
-                        // Along x the row itself holds all neighbours but one.
+                        // Along x the row itself has all neighbours but one.
                         Axis::X => {
                             let (end, inner, others) =
                                 if is_upper { (nx - 1, 0..nx - 1, 1..nx) } else { (0, 1..nx, 0..nx - 1) };
@@ -252,14 +252,14 @@ impl Projection {
             p.data[cells[0] as usize] = sum / cells.len() as f64;
         }
         let guess = (!self.bodies.yielding.is_empty()).then(|| p.clone());
-        let mut solved = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params);
+        let mut solved = self.solve.iterate(self.solver, Bodies::Answering, &self.rhs.data, &mut p.data, params);
         if let (Err(SolveError::NotPositiveDefinite { .. }), Some(guess)) = (&solved, &guess) {
             // What a constant pressure does to stiff bodies in a closed region was lost to round-off.
             self.solve.set_apart(true);
             self.is_stale = true;
             self.refresh()?;
             p.clone_from(guess);
-            solved = self.solve.iterate(self.solver, Bodies::Free, &self.rhs.data, &mut p.data, params);
+            solved = self.solve.iterate(self.solver, Bodies::Answering, &self.rhs.data, &mut p.data, params);
         }
         let info = solved?;
         self.fill_pockets(p);
@@ -307,7 +307,7 @@ impl Projection {
         self.refresh()?;
         self.rhs.data.copy_from_slice(&excess.data);
         self.solve.mask(&mut self.rhs.data);
-        let mut solved = self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD);
+        let mut solved = self.solve.iterate(self.solver, Bodies::LeftOut, &self.rhs.data, &mut q.data, &SPREAD);
         if let Err(SolveError::NotPositiveDefinite { .. }) = solved
             && !self.bodies.yielding.is_empty()
         {
@@ -315,7 +315,7 @@ impl Projection {
             self.solve.build(self.solver, &self.coefficients, &self.dirichlet, SolidTerms::default())?;
             self.is_stale = true;
             q.data.fill(0.0);
-            solved = self.solve.iterate(self.solver, Bodies::Held, &self.rhs.data, &mut q.data, &SPREAD);
+            solved = self.solve.iterate(self.solver, Bodies::LeftOut, &self.rhs.data, &mut q.data, &SPREAD);
         }
         solved?;
         self.fill_pockets(q);

@@ -26,7 +26,7 @@ pub enum MeshError {
         /// What is wrong, the value included.
         problem: String,
     },
-    /// The header promises more or less than the file holds.
+    /// The header promises more or less than the file contains.
     #[error("{format}: the header promises {promised} {what}, the file has {found}; write the file again")]
     Count {
         /// `PLY` or `STL`.
@@ -57,7 +57,7 @@ pub enum MeshError {
         /// Its coordinates.
         position: DVec3,
     },
-    /// A face names a vertex that is not there.
+    /// A face refers to a vertex that is not there.
     #[error("face {face}: vertex index {index} is out of range, there are {vertices} vertices")]
     Index {
         /// Face number, from 0.
@@ -67,7 +67,7 @@ pub enum MeshError {
         /// Number of vertices.
         vertices: usize,
     },
-    /// A face names a vertex twice.
+    /// A face refers to a vertex twice.
     #[error("face {face} uses vertex {vertex} more than once")]
     Repeated {
         /// Face number, from 0.

@@ -19,7 +19,7 @@ pub struct TriMesh {
 
 /// How much of a homogeneous solid is where, per unit density.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MassProperties {
+pub struct VolumeMoments {
     /// m³.
     pub volume: f64,
     /// Centre of mass, m.
@@ -28,7 +28,7 @@ pub struct MassProperties {
     pub inertia: DMat3,
 }
 
-impl MassProperties {
+impl VolumeMoments {
     /// Of tetrahedra: volumes, and corners from `about`. One corner may be that point itself, and left out.
     pub(super) fn of_tetrahedra<const N: usize>(
         about: DVec3,
@@ -82,10 +82,10 @@ impl TriMesh {
     }
 
     /// Volume, centroid and inertia of the homogeneous solid inside.
-    pub fn mass_properties(&self) -> MassProperties {
+    pub fn mass_properties(&self) -> VolumeMoments {
         // About a point amid the vertices, so that a mesh far from the origin loses no digits.
         let about = self.middle();
-        MassProperties::of_tetrahedra(about, self.tetrahedra(about))
+        VolumeMoments::of_tetrahedra(about, self.tetrahedra(about))
     }
 
     /// The smallest axis-aligned box around all vertices; empty (`min > max`) without any.

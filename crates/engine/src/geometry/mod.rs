@@ -15,7 +15,7 @@ pub(crate) use band::{closest, rates};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;
-pub use mesh::{Bounds, MassProperties, TriMesh};
+pub use mesh::{Bounds, TriMesh, VolumeMoments};
 pub use shape::Shape;
 pub use tetrahedra::{Quality, StuffingError, TetError, TetFormat, TetMesh, TetWarning};
 

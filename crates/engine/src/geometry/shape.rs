@@ -1,7 +1,7 @@
 //! Primitive shapes, centred on their local origin.
 
 use super::mesh::Bounds;
-use super::{MassProperties, TriMesh, tessellate};
+use super::{TriMesh, VolumeMoments, tessellate};
 use glam::{DMat3, DVec2, DVec3};
 use std::f64::consts::PI;
 use std::sync::Arc;
@@ -78,14 +78,14 @@ impl Shape {
     }
 
     /// Volume, centroid and inertia of the homogeneous solid, in closed form for primitives.
-    pub fn mass_properties(&self) -> MassProperties {
+    pub fn mass_properties(&self) -> VolumeMoments {
         // Inertia of each primitive about its axis (y) and across it (x and z), per unit volume.
         let (volume, across, along) = match *self {
             Shape::Box { size } => {
                 let [x, y, z] = (size * size).to_array();
                 let volume = size.element_product();
                 let inertia = volume / 12.0 * DMat3::from_diagonal(DVec3::new(y + z, z + x, x + y));
-                return MassProperties { volume, centroid: DVec3::ZERO, inertia };
+                return VolumeMoments { volume, centroid: DVec3::ZERO, inertia };
             }
             Shape::Sphere { radius } => {
                 let inertia = 0.4 * radius * radius;
@@ -108,7 +108,7 @@ impl Shape {
             Shape::Mesh(ref mesh) => return mesh.mass_properties(),
         };
         let inertia = volume * DMat3::from_diagonal(DVec3::new(across, along, across));
-        MassProperties { volume, centroid: DVec3::ZERO, inertia }
+        VolumeMoments { volume, centroid: DVec3::ZERO, inertia }
     }
 }
 

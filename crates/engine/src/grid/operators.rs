@@ -31,7 +31,7 @@ pub fn divergence(u: &FaceField, open: &FaceField, out: &mut CellField) {
 
 /// Subtract the pressure gradient from every face that carries flow: u_f ← u_f − (p_upper − p_lower).
 ///
-/// `free` says which faces those are; on the sides of the domain a free face has p = 0 beyond it.
+/// `driven` says which faces those are; on the sides of the domain such a face has p = 0 beyond it.
 pub fn subtract_gradient(p: &CellField, driven: &FaceField<bool>, u: &mut FaceField) {
     let dims = p.dims;
     let beyond = vec![0.0; dims[0]];

@@ -91,7 +91,7 @@ impl Range {
         Self { first, last: (n - 1) as f64, last_lower: n.saturating_sub(2), step: (n > 1) as usize }
     }
 
-    /// Beyond the ends a coordinate is held there.
+    /// Beyond the ends a coordinate stays there.
     #[inline(always)]
     fn place(&self, x: f64) -> Between {
         // `max` before `min`: a NaN becomes 0 and cannot index outside. (A cast to i32 is one instruction.)
@@ -182,7 +182,7 @@ impl<'a> Lattice<'a> {
     /// Tensor-product cubic whose slopes are limited so that no new extrema appear.
     pub fn cubic(&self, p: DVec3) -> f64 {
         let places = [self.place(p, 0), self.place(p, 1), self.place(p, 2)];
-        // The four samples along each axis, held at the ends.
+        // The four samples along each axis, the last one again beyond the ends.
         let taps: [[usize; 4]; 3] = std::array::from_fn(|a| {
             let last = self.dims[a] - 1;
             let i = places[a].index;
@@ -272,7 +272,7 @@ fn slope(c: &[f64; 8], x: f64, y: f64, z: f64) -> (f64, DVec3) {
 }
 
 /// Hermite cubic between q[1] and q[2] with central slopes, set to zero where they disagree in
-/// sign with the secant (Fedkiw, Stam & Jensen 2001, app. B) and held to three times the secant
+/// sign with the secant (Fedkiw, Stam & Jensen 2001, app. B) and at most three times the secant
 /// (Fritsch & Carlson 1980), so that the curve stays between q[1] and q[2].
 fn monotone_cubic(q: [f64; 4], t: f64) -> f64 {
     let secant = q[2] - q[1];

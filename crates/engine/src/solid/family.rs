@@ -49,7 +49,7 @@ pub trait Family: Send + Sync {
     /// v ← v* + M̂⁻¹ impulse of one of these.
     fn take(&mut self, unit: usize, pushed: &Pushed);
 
-    /// All that changes from step to step: what a checkpoint must hold.
+    /// All that changes from step to step: what a checkpoint must keep.
     fn state(&self) -> Vec<f64>;
 
     /// Go on from there; what is no state of this family is told in words, and nothing changes.

@@ -41,7 +41,7 @@ pub enum Motion {
         angular_velocity: DVec3,
     },
     /// Keyframes in rising time order. Positions follow a monotone cubic (no overshoot, velocity continuous, at rest
-    /// at the ends), rotations the shortest arcs; the first and last pose are held before and after.
+    /// at the ends), rotations the shortest arcs; the first and the last pose stay before and after.
     Keyframes(Vec<Keyframe>),
 }
 

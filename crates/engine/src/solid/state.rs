@@ -4,7 +4,7 @@ use super::{ElasticState, RigidState};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-/// All that a checkpoint holds of the solids that answer.
+/// All that a checkpoint keeps of the solids that answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SolidState {
     /// Where the rigid bodies are and how they move.

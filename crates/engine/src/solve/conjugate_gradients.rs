@@ -50,13 +50,13 @@ impl<Z: Real> Vectors<Z> {
         self.z.resize(n, Z::of(0.0));
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         8 * (self.r.capacity() + self.p.capacity()) + size_of::<Z>() * self.z.capacity()
     }
 }
 
-/// Improve `x` until ‖r‖ ≤ tolerance · `b_norm`. On entry `vectors.r` holds b − A x and `rr` its square norm.
+/// Improve `x` until ‖r‖ ≤ tolerance · `b_norm`. On entry `vectors.r` is b − A x and `rr` its square norm.
 ///
 /// Ends unconverged, without an error, when the iteration cap or the time budget is reached: the caller decides
 /// what that means.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A11 is the pressure operator of a world in which the bodies are air. Eliminating λ gives Σ = A11 − A12 A22⁻¹ A21 = L + C Cᵀ
-//! (design eq. 1), which [`LowRank`] holds: the solver of choice never sees λ. The full system is here for the methods of the
+//! (design eq. 1), which is in [`LowRank`]: the solver of choice never sees λ. The full system is here for the methods of the
 //! paper, which are compared with it.
 
 use super::conjugate_gradients::{Operator, Preconditioner};
@@ -127,7 +127,7 @@ impl Constraints {
         }
     }
 
-    /// Row n of A21 p + A22 λ; `gathered` holds Kᵀ λ.
+    /// Row n of A21 p + A22 λ; `gathered` is Kᵀ λ.
     fn rows<'a>(&'a self, p: &'a [f64], lambda: &'a [f64], out: &mut Vec<f64>) {
         out.clear();
         out.extend(self.faces.iter().zip(lambda).map(|(&(cells, weight), l)| weight * (l - Self::across(cells, p))));

@@ -30,8 +30,13 @@ pub(super) struct Cycle {
 
 impl Cycle {
     /// Set-up for L and the ties of bodies; `extra` are the ties of the fluid with those of pockets.
-    pub fn prepare(&mut self, sigma: Fluid, faces: &FaceField<f64>, extra: &CellField<f64>) -> Result<(), SolveError> {
-        let Fluid { laplacian, yielding, pockets } = sigma;
+    pub fn prepare(
+        &mut self,
+        sigma: FluidTerms,
+        faces: &FaceField<f64>,
+        extra: &CellField<f64>,
+    ) -> Result<(), SolveError> {
+        let FluidTerms { laplacian, yielding, pockets } = sigma;
         if !yielding.is_empty() {
             add_all_ties(&mut self.tied, extra, yielding, pockets);
         }
@@ -89,23 +94,23 @@ impl Cycle {
     pub fn iterate(
         &mut self,
         sigma: &mut Sigma,
-        is_held: bool,
+        without_bodies: bool,
         rhs: Rhs,
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
         if self.is_stiff {
             self.precise.normalise(rhs.1);
-            self.precise.hold_bodies(is_held);
-            sigma.run(is_held, &mut self.precise, &mut self.double, rhs, pressure, params)
+            self.precise.leave_out_bodies(without_bodies);
+            sigma.run(without_bodies, &mut self.precise, &mut self.double, rhs, pressure, params)
         } else {
             self.multigrid.normalise(rhs.1);
-            self.multigrid.hold_bodies(is_held);
-            sigma.run(is_held, &mut self.multigrid, &mut self.single, rhs, pressure, params)
+            self.multigrid.leave_out_bodies(without_bodies);
+            sigma.run(without_bodies, &mut self.multigrid, &mut self.single, rhs, pressure, params)
         }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.multigrid.bytes()
             + self.precise.bytes()
@@ -118,7 +123,7 @@ impl Cycle {
 
 /// What the cycle has to know of Σ before columns.
 #[derive(Clone, Copy)]
-pub(super) struct Fluid<'a> {
+pub(super) struct FluidTerms<'a> {
     pub laplacian: &'a Laplacian,
     pub yielding: &'a [Yielding],
     pub pockets: &'a [Pocket],

@@ -62,7 +62,7 @@ impl Cholesky {
         }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         8 * (self.lower.capacity() + self.starts.capacity() + self.inverse.capacity())
     }

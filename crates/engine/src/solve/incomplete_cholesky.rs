@@ -39,7 +39,7 @@ impl IncompleteCholesky {
             }
             self.root[n * nx..(n + 1) * nx].copy_from_slice(&row[3]);
         }
-        // Pivots in storage order; `root` holds the diagonal until a cell's turn comes.
+        // Pivots in storage order; `root` is the diagonal until a cell's turn comes.
         let strides = [1, nx, nx * ny];
         for c in 0..self.root.len() {
             let diagonal = self.root[c];
@@ -66,7 +66,7 @@ impl IncompleteCholesky {
         self.root[cell] = if diagonal > 0.0 { 1.0 / diagonal.sqrt() } else { 0.0 };
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         8 * (self.root.capacity() + self.lower.iter().map(Vec::capacity).sum::<usize>())
     }

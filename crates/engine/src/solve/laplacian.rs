@@ -6,7 +6,7 @@
 //!
 //! a_f ≥ 0 belongs to the face between two cells (open area ÷ (density · distance)), d_c ≥ 0 ties a cell to zero pressure
 //! (open sides, free surface). A cell whose coefficients are all zero is no unknown: solids, and fluid cells with every
-//! face closed. Vectors hold one value per cell, x fastest, zero where there is no unknown.
+//! face closed. Vectors have one value per cell, x fastest, zero where there is no unknown.
 //!
 //! Sums are taken per slab of planes and then in order, so results do not depend on the number of threads.
 
@@ -87,7 +87,7 @@ impl Laplacian {
         self.largest
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(Plane::bytes).sum()
     }
@@ -107,8 +107,8 @@ impl Laplacian {
         let [nx, ny, _] = self.dims;
         let (i, j, plane) = (cell % nx, cell / nx % ny, &self.planes[cell / (nx * ny)]);
         // What is laid on a span comes after it.
-        let holds = |span: &&Span<Uniform>| (span.start as usize..span.end as usize).contains(&i);
-        plane.row(j).iter().rfind(holds).is_some_and(|span| match span.kind {
+        let contains = |span: &&Span<Uniform>| (span.start as usize..span.end as usize).contains(&i);
+        plane.row(j).iter().rfind(contains).is_some_and(|span| match span.kind {
             Kind::Uniform(u) => !u.is_void(),
             Kind::Packed(offset) => {
                 let (start, end) = (span.start as usize, span.end as usize);

@@ -141,7 +141,7 @@ impl LowRank {
         self.blocks.par_iter().map(square).collect()
     }
 
-    /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
+    /// Forget rows of cells that are no unknowns of `laplacian` and have no pocket's pressure.
     pub fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         if self.blocks.is_empty() {
             return;

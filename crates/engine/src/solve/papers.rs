@@ -95,33 +95,33 @@ impl Papers {
         &mut self,
         solver: PressureSolver,
         sigma: &mut Sigma,
-        is_held: bool,
+        without_bodies: bool,
         rhs: Rhs,
         pressure: &mut [f64],
         params: &SolveParams,
     ) -> Result<SolveInfo, SolveError> {
         // What bodies push into pockets is known to Σ only.
-        let full = !is_held && self.constraints.len() > 0 && sigma.pockets.is_empty();
+        let full = !without_bodies && self.constraints.len() > 0 && sigma.pockets.is_empty();
         if full && matches!(solver, PressureSolver::Icpcg | PressureSolver::Cg) {
             return self.iterate_full(solver, sigma, rhs, pressure, params);
         }
-        if let Some(system) = self.written(solver, sigma, rhs.0).filter(|_| !is_held) {
+        if let Some(system) = self.written(solver, sigma, rhs.0).filter(|_| !without_bodies) {
             return self.iterate_written(solver == PressureSolver::Zb17Spd, &system, pressure, params);
         }
         match solver {
             PressureSolver::A18 { corrections } => {
                 self.multigrid.normalise(rhs.1);
-                self.multigrid.hold_bodies(is_held);
+                self.multigrid.leave_out_bodies(without_bodies);
                 let nothing = LowRank::default();
-                let faces = if is_held { &nothing } else { &self.faces };
+                let faces = if without_bodies { &nothing } else { &self.faces };
                 let corrections = if sigma.pockets.is_empty() { corrections.into() } else { 0 };
                 let mut cycle = Corrected::new(&mut self.multigrid, &self.constraints, faces, corrections);
-                sigma.run(is_held, &mut cycle, &mut self.single, rhs, pressure, params)
+                sigma.run(without_bodies, &mut cycle, &mut self.single, rhs, pressure, params)
             }
             PressureSolver::CgSchur | PressureSolver::Cg => {
-                sigma.run(is_held, &mut Identity, &mut self.double, rhs, pressure, params)
+                sigma.run(without_bodies, &mut Identity, &mut self.double, rhs, pressure, params)
             }
-            _ => sigma.run(is_held, &mut self.cholesky, &mut self.double, rhs, pressure, params),
+            _ => sigma.run(without_bodies, &mut self.cholesky, &mut self.double, rhs, pressure, params),
         }
     }
 
@@ -201,7 +201,7 @@ impl Papers {
         Ok(info)
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.multigrid.bytes()
             + self.single.bytes()

@@ -1,6 +1,6 @@
 //! Many columns of few cells each: what single vertices of a soft body do to the pressures around them.
 //!
-//! They add K G⁻¹ Kᵀ to an operator; G tells how columns hold one another.
+//! They add K G⁻¹ Kᵀ to an operator; G tells how columns drag one another.
 
 use super::low_rank::Block;
 use super::real::Real;
@@ -46,7 +46,7 @@ impl<V: Real> Patches<V> {
         self.starts.push(self.entries.len());
     }
 
-    /// Let columns hold one another: G − 1, row after row, as row, column ≤ row, value.
+    /// Let columns drag one another: G − 1, row after row, as row, column ≤ row, value.
     pub fn link(&mut self, links: Vec<(u32, u32, f64)>) {
         self.links = links;
     }
@@ -97,7 +97,7 @@ impl<V: Real> Patches<V> {
         Patches { cells, columns: self.columns, starts, entries, links }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         4 * self.cells.capacity()
             + 8 * self.starts.capacity()

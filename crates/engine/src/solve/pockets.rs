@@ -17,7 +17,7 @@ use super::real::Real;
 /// A pocket of air as the pressure system sees it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pocket {
-    /// The cell that holds its pressure: one without coefficients.
+    /// The cell that has its pressure: one without coefficients.
     pub node: usize,
     /// Cells that are tied to it, ascending.
     pub cells: Vec<u32>,

@@ -1,7 +1,7 @@
 //! The pressure solve of one step: operator, closed regions, preconditioner and iteration under one roof.
 
 use super::constraints::SolidTerms;
-use super::cycle::{Cycle, Fluid, add_ties};
+use super::cycle::{Cycle, FluidTerms, add_ties};
 use super::papers::Papers;
 use super::pockets::{Pocket, spare_nodes};
 use super::sigma::Sigma;
@@ -52,9 +52,9 @@ impl PressureSolver {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bodies {
     /// They answer: Σ = L + C Cᵀ.
-    Free,
-    /// They stay as they are: L alone.
-    Held,
+    Answering,
+    /// They are left out: L alone.
+    LeftOut,
 }
 
 /// Solves L p = b, or (L + C Cᵀ) p = b with bodies, and with pockets of air as further unknowns; keeps its memory from step to
@@ -78,7 +78,7 @@ impl PressureSolve {
 
     /// Find p with Σ_f a_f (p_c − p_nb) + d_c p_c = b_c; on entry `pressure` is the initial guess, on return the solution.
     ///
-    /// `faces` holds a_f ≥ 0 (outer faces are not read), `extra` d_c ≥ 0, `rhs` b; vectors have one value per cell, x fastest. Cells
+    /// `faces` are a_f ≥ 0 (outer faces are not read), `extra` d_c ≥ 0, `rhs` b; vectors have one value per cell, x fastest. Cells
     /// without coefficients are no unknowns: their pressure is set to zero. In every region without a tie to zero
     /// pressure the mean of `rhs` is removed and reported, and the mean of the pressure is zero.
     pub fn solve(
@@ -91,7 +91,7 @@ impl PressureSolve {
         params: &SolveParams,
     ) -> Result<(SolveInfo, Vec<ClosedRegion>), SolveError> {
         self.build(solver, faces, extra, SolidTerms::default())?;
-        let info = self.iterate(solver, Bodies::Free, rhs, pressure, params)?;
+        let info = self.iterate(solver, Bodies::Answering, rhs, pressure, params)?;
         Ok((info, self.closed_regions().to_vec()))
     }
 
@@ -137,7 +137,7 @@ impl PressureSolve {
                 }
             };
             let prepare = || match is_ours {
-                true => cycle.prepare(Fluid { laplacian, yielding, pockets }, faces, extra),
+                true => cycle.prepare(FluidTerms { laplacian, yielding, pockets }, faces, extra),
                 false => Ok(()),
             };
             rayon::join(find_regions, prepare).1?;
@@ -165,12 +165,12 @@ impl PressureSolve {
     ) -> Result<SolveInfo, SolveError> {
         rayon::scope(|_| {
             let Self { sigma, cycle, papers, .. } = self;
-            let is_held = bodies == Bodies::Held;
-            sigma.regions.hold_bodies(is_held);
+            let without_bodies = bodies == Bodies::LeftOut;
+            sigma.regions.leave_out_bodies(without_bodies);
             let b_norm = sigma.regions.measure(rhs).sqrt();
             match solver {
-                PressureSolver::Multigrid => cycle.iterate(sigma, is_held, (rhs, b_norm), pressure, params),
-                _ => papers.iterate(solver, sigma, is_held, (rhs, b_norm), pressure, params),
+                PressureSolver::Multigrid => cycle.iterate(sigma, without_bodies, (rhs, b_norm), pressure, params),
+                _ => papers.iterate(solver, sigma, without_bodies, (rhs, b_norm), pressure, params),
             }
         })
     }
@@ -207,7 +207,7 @@ impl PressureSolve {
         &self.sigma.regions
     }
 
-    /// Bytes held: coefficients and vectors.
+    /// Memory, bytes: coefficients and vectors.
     pub fn bytes(&self) -> usize {
         self.sigma.bytes() + self.cycle.bytes() + self.papers.bytes()
     }

@@ -58,8 +58,8 @@ pub struct Regions {
     undetermined: Option<Vec<Vec<f64>>>,
     /// Whether rigid bodies do.
     tied_by_columns: bool,
-    /// Whether bodies are held, and tie nothing together.
-    holds_bodies: bool,
+    /// Whether bodies are left out, and tie nothing together.
+    without_bodies: bool,
     /// Where the pressures of pockets are kept, and the closed region of each, or `OPEN`.
     nodes: Vec<(usize, u32)>,
     /// Unknowns of each closed region: cells and pockets.
@@ -190,8 +190,8 @@ impl Regions {
     }
 
     /// Whether the next solves are for L alone, as if there were no bodies.
-    pub fn hold_bodies(&mut self, held: bool) {
-        self.holds_bodies = held;
+    pub fn leave_out_bodies(&mut self, without_bodies: bool) {
+        self.without_bodies = without_bodies;
     }
 
     /// The closed region that a cell belongs to, if it is an unknown of one.
@@ -280,7 +280,7 @@ impl Regions {
         }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         let runs = size_of::<Run>() * self.runs.capacity() + 8 * (self.starts.capacity() + self.partial.capacity());
         runs + 4 * (self.parent.capacity() + self.region.capacity())
@@ -304,7 +304,7 @@ impl Regions {
         for &(node, region) in nodes.iter().filter(|(_, region)| *region != OPEN) {
             means[region as usize] += v[node];
         }
-        match self.undetermined.as_ref().filter(|_| !self.holds_bodies) {
+        match self.undetermined.as_ref().filter(|_| !self.without_bodies) {
             None => means.iter_mut().zip(unknowns).for_each(|(mean, unknowns)| *mean /= *unknowns as f64),
             Some(vectors) => {
                 let sums = std::mem::replace(means, vec![0.0; closed.len()]);
@@ -421,8 +421,8 @@ fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {
     // Gauss–Jordan over the columns: regions that get a pivot follow from the others.
     let mut pivots: Vec<(usize, usize)> = Vec::new();
     for n in 0..columns {
-        let is_free = |region: &usize| !pivots.iter().any(|pivot| pivot.0 == *region);
-        let Some(region) = (0..regions).filter(is_free).max_by(|&a, &b| sums[a][n].abs().total_cmp(&sums[b][n].abs()))
+        let has_none = |region: &usize| !pivots.iter().any(|pivot| pivot.0 == *region);
+        let Some(region) = (0..regions).filter(has_none).max_by(|&a, &b| sums[a][n].abs().total_cmp(&sums[b][n].abs()))
         else {
             break;
         };
@@ -438,10 +438,10 @@ fn null_space(mut sums: Vec<Vec<f64>>, cells: &[f64]) -> Vec<Vec<f64>> {
         }
     }
     let mut vectors: Vec<Vec<f64>> = Vec::new();
-    for free in (0..regions).filter(|region| !pivots.iter().any(|pivot| pivot.0 == *region)) {
+    for chosen in (0..regions).filter(|region| !pivots.iter().any(|pivot| pivot.0 == *region)) {
         let mut y = vec![0.0; regions];
-        y[free] = 1.0;
-        pivots.iter().for_each(|&(region, n)| y[region] = -sums[free][n]);
+        y[chosen] = 1.0;
+        pivots.iter().for_each(|&(region, n)| y[region] = -sums[chosen][n]);
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).zip(cells).map(|((a, b), c)| a * b * c).sum::<f64>();
         for other in &vectors {
             let part = product(&y, other);

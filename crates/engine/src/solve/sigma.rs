@@ -18,7 +18,7 @@ pub(super) struct Sigma {
     pub low_rank: LowRank,
     /// CᵀC of its blocks.
     squares: Vec<Vec<f64>>,
-    /// What `low_rank` is when bodies are held: nothing.
+    /// What `low_rank` is when bodies are left out: nothing.
     pub nothing: LowRank,
     /// Bodies of many freedoms.
     pub yielding: Vec<Yielding>,
@@ -48,7 +48,7 @@ const LIGHT: f64 = 0.1;
 const MOST_PATCHES: usize = 1536;
 
 /// A guess that leaves this many times as much as none would is dropped: beside a right-hand side that is all but zero (what round-off leaves
-/// where bodies are held), the pressure of the step before is beyond the numbers of a preconditioner in single precision.
+/// where bodies are left out), the pressure of the step before is beyond the numbers of a preconditioner in single precision.
 const WORTHLESS: f64 = 1e8;
 
 impl Sigma {
@@ -106,10 +106,10 @@ impl Sigma {
         largest(&self.squares) > STIFF * self.laplacian.largest()
     }
 
-    /// Solve Σ p = b, or L p = b if bodies are held, with a preconditioner and its vectors; on entry `pressure` is the guess.
+    /// Solve Σ p = b, or L p = b if bodies are left out, with a preconditioner and its vectors; on entry `pressure` is the guess.
     pub fn run<M: Preconditioner>(
         &mut self,
-        is_held: bool,
+        without_bodies: bool,
         m: &mut M,
         vectors: &mut Vectors<M::Scalar>,
         (rhs, b_norm): Rhs,
@@ -118,8 +118,8 @@ impl Sigma {
     ) -> Result<SolveInfo, SolveError> {
         let Self { laplacian, low_rank, squares, nothing, yielding, pockets, regions, squeezed } = self;
         let (low_rank, squares, yielding) =
-            if is_held { (&*nothing, &[][..], &[][..]) } else { (&*low_rank, &squares[..], &yielding[..]) };
-        let squeezed = squeezed.as_ref().filter(|_| !is_held);
+            if without_bodies { (&*nothing, &[][..], &[][..]) } else { (&*low_rank, &squares[..], &yielding[..]) };
+        let squeezed = squeezed.as_ref().filter(|_| !without_bodies);
         spare_nodes(pockets, pressure, |p| laplacian.mask(p));
         if b_norm == 0.0 {
             pressure.fill(0.0);
@@ -158,7 +158,7 @@ impl Sigma {
         Ok(info)
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.laplacian.bytes() + self.regions.bytes()
     }
@@ -178,7 +178,7 @@ impl Relief {
         let (needed, known) = (squeezed.needed(regions, rhs), squeezed.means(regions, pressure));
         let mut rhs = rhs.to_vec();
         squeezed.add(-1.0, &needed, &mut rhs);
-        regions.hold_bodies(true);
+        regions.leave_out_bodies(true);
         Self { rhs, needed, known }
     }
 

@@ -97,7 +97,7 @@ pub struct SparseCholesky {
     factor_memory: MemBuffer,
 }
 
-/// The factor of one matrix, shared by all that hold it.
+/// The factor of one matrix, shared by all that have it.
 #[derive(Clone)]
 pub struct SparseFactor {
     pattern: Arc<Pattern>,
@@ -143,12 +143,12 @@ impl SparseCholesky {
     /// Factorise `matrix`, which has the pattern given to [`SparseCholesky::new`].
     pub fn factorise(&mut self, matrix: &SparseSymmetric) -> Result<(), NotPositiveDefinite> {
         let pattern = &*self.factor.pattern;
-        // Whoever holds the last factor keeps it.
+        // Whoever has the last factor keeps it.
         let factor = &mut self.factor.values;
         if Arc::get_mut(factor).is_none() {
             *factor = Arc::new(vec![0.0; pattern.symbolic.len_val()]);
         }
-        let factor = Arc::get_mut(factor).expect("held by nobody else");
+        let factor = Arc::get_mut(factor).expect("nobody else has it");
         pattern.factorise(matrix, &mut self.values, factor, &mut self.factor_memory)
     }
 
@@ -201,7 +201,7 @@ impl SparseFactor {
         Ok(Self { pattern, values: Arc::new(factor) })
     }
 
-    /// x ← A⁻¹ x; x holds three values a block row.
+    /// x ← A⁻¹ x; x has three values a block row.
     pub fn solve_in_place(&self, x: &mut [f64]) {
         let n = x.len();
         let Pattern { symbolic, solve_memory, .. } = &*self.pattern;

@@ -123,7 +123,7 @@ impl Uniform {
     }
 }
 
-/// The rows of one plane of cells: uniform spans hold a `U`, packed ones scalars `T`.
+/// The rows of one plane of cells: uniform spans have a `U`, packed ones scalars `T`.
 #[derive(Clone, Debug)]
 pub(super) struct Plane<U, T> {
     /// First span of each row, and the number of spans.
@@ -183,7 +183,7 @@ impl<U, T> Plane<U, T> {
         self.packed.clear();
     }
 
-    /// Heap bytes held.
+    /// Memory on the heap, bytes.
     pub fn bytes(&self) -> usize {
         4 * self.starts.capacity()
             + size_of::<Span<U>>() * self.spans.capacity()

@@ -40,7 +40,7 @@ pub struct Supports {
     pushing: Vec<usize>,
     /// S of these.
     matrix: Cholesky,
-    /// Whether friction does not hold.
+    /// Whether friction is overcome.
     slides: bool,
 }
 
@@ -122,19 +122,20 @@ impl Supports {
         }
     }
 
-    /// Let go what pulls and hold what is broken by more than `slack`, m/s; false if nothing does or is. Of both, only what does so by more than
+    /// Let go what pulls and let push what is broken by more than `slack`, m/s; false if nothing does or is. Of both, only what does so by more than
     /// a `part` of the worst: all at once may go round in circles. With endless slack rows are only let go, so that this comes to an end.
     pub fn settle(&mut self, slack: f64, part: f64, velocity: &mut [f64]) -> bool {
         let largest = self.all.iter().map(|support| support.impulse).fold(0.0, f64::max);
-        let is_held: Vec<bool> = (0..self.all.len()).map(|n| self.pushing.binary_search(&n).is_ok()).collect();
+        let pushes_now: Vec<bool> = (0..self.all.len()).map(|n| self.pushing.binary_search(&n).is_ok()).collect();
         let is_normal = |n: usize| self.all[n].of.is_none();
-        let pull = |n: usize| if is_held[n] && is_normal(n) { -self.all[n].impulse } else { 0.0 };
-        let break_by =
-            |n: usize| if is_held[n] || !is_normal(n) { 0.0 } else { self.all[n].least - self.all[n].along(velocity) };
+        let pull = |n: usize| if pushes_now[n] && is_normal(n) { -self.all[n].impulse } else { 0.0 };
+        let break_by = |n: usize| {
+            if pushes_now[n] || !is_normal(n) { 0.0 } else { self.all[n].least - self.all[n].along(velocity) }
+        };
         let worst = |of: &dyn Fn(usize) -> f64| (0..self.all.len()).map(of).fold(0.0, f64::max);
         let (most_pulled, most_broken) = (worst(&pull), worst(&break_by));
         let pushes = |n: &usize| {
-            if is_held[*n] {
+            if pushes_now[*n] {
                 pull(*n) <= (PULLED * largest).max(part * most_pulled)
             } else {
                 break_by(*n) > slack.max(part * most_broken)
@@ -154,7 +155,7 @@ impl Supports {
         changes
     }
 
-    /// Hold these rows, and no others.
+    /// Let these rows push, and no others.
     fn push_with(&mut self, rows: Vec<usize>, velocity: &mut [f64]) {
         for support in &mut self.all {
             support.push(-support.impulse, velocity);

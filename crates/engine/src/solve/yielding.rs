@@ -63,7 +63,7 @@ pub struct ElasticStep {
     pub damped: Vec<f64>,
     /// Where the vertices are, m.
     pub positions: Vec<DVec3>,
-    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed: nothing that pushes there changes it.
+    /// Per vertex and axis, 1 where pushes change the velocity, 0 where it is prescribed: nothing that pushes there changes it.
     pub movable: Vec<DVec3>,
     /// Of the material, kg/m³.
     pub density: f64,
@@ -196,7 +196,7 @@ impl Yielding {
         self.step.factor.size()
     }
 
-    /// Forget rows of cells that are no unknowns of `laplacian` and hold no pocket's pressure.
+    /// Forget rows of cells that are no unknowns of `laplacian` and have no pocket's pressure.
     pub(super) fn mask(&mut self, laplacian: &Laplacian, pockets: &[Pocket]) {
         let keep = |cell: usize| laplacian.is_unknown(cell) || pockets.iter().any(|pocket| pocket.node == cell);
         if self.push.cells.iter().all(|&cell| keep(cell as usize)) {

@@ -21,7 +21,7 @@ use super::written::SparseMatrix;
 use super::yielding::Yielding;
 use glam::DVec3;
 
-/// The two numbers that \[ZB17\] leaves open.
+/// The two numbers that \[ZB17, §6\] leaves to choose; those it took are the default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zb17Params {
     /// Share of the mass in Z₁, in (0, 1).

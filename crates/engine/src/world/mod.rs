@@ -14,7 +14,7 @@ pub use crate::coupling::monolithic::Scheme;
 use crate::coupling::monolithic::{CoupleParams, FluidSide, Outcome, SurfacePush, couple, follow};
 use crate::fluid::boundary::Boundary;
 use crate::fluid::water::{Particles, Way, extend};
-use crate::fluid::{FluidParams, FluidState, GridFluid, GridState, Span, Step};
+use crate::fluid::{FluidParams, FluidState, GridFluid, GridState, Step, TimeSpan};
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, unravel};
 use crate::report::StepReport;
@@ -30,7 +30,7 @@ pub use restore::StateError;
 use serde::{Deserialize, Serialize};
 use solids::Solids;
 
-/// Everything that changes from step to step, and nothing else: what a checkpoint holds.
+/// Everything that changes from step to step, and nothing else: what a checkpoint keeps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Time, s.
@@ -46,7 +46,7 @@ pub struct State {
 }
 
 impl State {
-    /// The name of a field with a value that is no number, if there is one.
+    /// A field with a value that is no number, if there is one.
     fn non_finite(&self) -> Option<&'static str> {
         let is_finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
         let all = |vectors: &[DVec3]| vectors.par_iter().all(|v| v.is_finite());
@@ -60,7 +60,7 @@ impl State {
             ],
         };
         let velocity = ("velocity", self.fluid.velocity.axes.iter().all(|u| is_finite(u)));
-        [velocity].into_iter().chain(fields).find_map(|(name, is_finite)| (!is_finite).then_some(name))
+        [velocity].into_iter().chain(fields).find_map(|(field, is_finite)| (!is_finite).then_some(field))
     }
 }
 
@@ -129,7 +129,7 @@ impl World {
 
     /// What the fluid would do to the bodies in a first step, contact apart: `predict` wants to know. Should the
     /// solve fail, the first step will say so.
-    fn find_first_forces(&mut self, span: Span) {
+    fn find_first_forces(&mut self, span: TimeSpan) {
         if self.solids.is_empty() {
             return;
         }
@@ -186,7 +186,7 @@ impl World {
         self.fluid.filled()
     }
 
-    /// What a checkpoint must hold.
+    /// What a checkpoint must keep.
     pub fn state(&self) -> &State {
         &self.state
     }
@@ -261,7 +261,7 @@ impl World {
     }
 
     /// Carry the fluid along with the divergence-free velocity of the last step.
-    fn advect(&mut self, span: Span) -> Result<(), StepError> {
+    fn advect(&mut self, span: TimeSpan) -> Result<(), StepError> {
         let Self { params, state, next, immersed, fluid, clock, .. } = self;
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&params.grid, way, from, to);
         fluid
@@ -270,7 +270,7 @@ impl World {
     }
 
     /// Everything but pressure: sources and forces → u*; weight, elasticity, contact and joints → v*.
-    fn predict(&mut self, span: Span) -> Result<(), StepError> {
+    fn predict(&mut self, span: TimeSpan) -> Result<(), StepError> {
         let Self { params, state, next, solids, immersed, fluid, clock, .. } = self;
         fluid.predict((&params.grid, span), &mut next.fluid);
         let lap = |stage: &str| {
@@ -282,7 +282,7 @@ impl World {
     }
 
     /// The pressure that keeps every cell's volume, found together with what it does to the bodies: u*, v* → u, v.
-    fn couple(&mut self, span: Span) -> Result<Solved, StepError> {
+    fn couple(&mut self, span: TimeSpan) -> Result<Solved, StepError> {
         let Self { params, state, next, solids, immersed, fluid, .. } = self;
         let (grid, rho, number, dt) = (&params.grid, params.fluid.rho(), state.step + 1, span.dt);
         // Pressure is kept in Pa; the projection's p is Δt·pressure/(ρ dx), so that the guess scales with the step.
@@ -348,7 +348,7 @@ impl World {
     }
 
     /// Continue the new fields beyond the fluid, and let the particles have theirs.
-    fn finish(&mut self, span: Span) -> Result<(), StepError> {
+    fn finish(&mut self, span: TimeSpan) -> Result<(), StepError> {
         let Self { params, state, next, fluid, clock, .. } = self;
         fluid
             .finish((&params.grid, span), &mut next.fluid, clock)

@@ -2,7 +2,7 @@
 //!
 //! What the step takes for granted of a state is checked here, once: the shape of every field and list, numbers that are
 //! numbers, a clock that goes with the frames, particles inside the domain, bubbles of cells that there are. Rapier's memory of
-//! contacts is opaque: only how much it holds can be compared.
+//! contacts is opaque: only its size can be compared.
 
 use super::{State, World};
 use crate::fluid::water::{Bubble, Bubbles, Transfer, WaterParams, WaterState};
@@ -107,7 +107,7 @@ impl World {
 }
 
 impl State {
-    /// The name of a part with a value that is no number, if there is one: all that [`State::non_finite`] looks at after a step, and
+    /// A part with a value that is no number, if there is one: all that [`State::non_finite`] looks at after a step, and
     /// what a step leaves finite or fails.
     fn non_number(&self) -> Option<&'static str> {
         let finite = |data: &[f64]| data.par_iter().all(|value| value.is_finite());
@@ -131,7 +131,7 @@ impl State {
             ("forces", forces),
             ("families", families.iter().all(|family| finite(family))),
         ];
-        self.non_finite().or_else(|| parts.into_iter().find_map(|(name, finite)| (!finite).then_some(name)))
+        self.non_finite().or_else(|| parts.into_iter().find_map(|(part, finite)| (!finite).then_some(part)))
     }
 }
 
@@ -191,8 +191,8 @@ fn fits(dims: [usize; 3], length: usize, grid: &Grid) -> bool {
     dims == grid.dims && length == grid.cells()
 }
 
-fn ensure(part: &'static str, holds: bool, problem: impl FnOnce() -> String) -> Result<(), StateError> {
-    if holds { Ok(()) } else { refuse(part, problem()) }
+fn ensure(part: &'static str, is_right: bool, problem: impl FnOnce() -> String) -> Result<(), StateError> {
+    if is_right { Ok(()) } else { refuse(part, problem()) }
 }
 
 fn refuse(part: &'static str, problem: String) -> Result<(), StateError> {

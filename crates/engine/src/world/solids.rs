@@ -10,7 +10,7 @@ use crate::coupling::leaning;
 use crate::coupling::monolithic::{Answers, Outcome};
 use crate::coupling::rigid::RigidSide;
 use crate::coupling::stop::Stops;
-use crate::fluid::Span;
+use crate::fluid::TimeSpan;
 use crate::geometry::{Bounds, SurfaceId};
 use crate::solid::elastic::{ElasticBody, ElasticError, ElasticState};
 use crate::solid::rigid::{LIGHT, MassProperties, RigidEvent, RigidState, Rigids};
@@ -43,13 +43,13 @@ pub(crate) struct Solids {
 }
 
 /// All of them as they answer.
-struct Sides<'a> {
+struct AnsweringSides<'a> {
     rigid: RigidSide<'a>,
     elastic: ElasticSide<'a>,
     families: Vec<FamilySide<'a>>,
 }
 
-impl Sides<'_> {
+impl AnsweringSides<'_> {
     fn all(&mut self) -> Vec<&mut dyn Answers> {
         let mut all: Vec<&mut dyn Answers> = vec![&mut self.rigid, &mut self.elastic];
         all.extend(self.families.iter_mut().map(|family| family as &mut dyn Answers));
@@ -134,11 +134,11 @@ impl Solids {
         &mut self,
         params: &WorldParams,
         immersed: &Immersed,
-        span: Span,
+        span: TimeSpan,
         now: &SolidState,
         next: &mut SolidState,
     ) -> Result<Vec<RigidEvent>, BodyError> {
-        let (grid, Span { time, dt, .. }) = (&params.grid, span);
+        let (grid, TimeSpan { time, dt, .. }) = (&params.grid, span);
         self.restore(now);
         next.rigid.clone_from(&now.rigid);
         let mut events = self.rigids.advance(&mut next.rigid, time, dt)?;
@@ -164,7 +164,7 @@ impl Solids {
     }
 
     /// Weight of the rigid bodies over a step.
-    pub fn add_weight(&self, params: &WorldParams, immersed: &Immersed, span: Span, bodies: &mut RigidState) {
+    pub fn add_weight(&self, params: &WorldParams, immersed: &Immersed, span: TimeSpan, bodies: &mut RigidState) {
         for (body, &surface) in self.rigid_surfaces.iter().enumerate() {
             let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
             let displaced = params.fluid.rho() * volume / mass;
@@ -175,8 +175,13 @@ impl Solids {
     }
 
     /// What elasticity and weight make of the velocities of elastic bodies.
-    pub fn predict_elastic(&mut self, params: &WorldParams, immersed: &Immersed, span: Span) -> Result<(), BodyError> {
-        let Span { time, dt, .. } = span;
+    pub fn predict_elastic(
+        &mut self,
+        params: &WorldParams,
+        immersed: &Immersed,
+        span: TimeSpan,
+    ) -> Result<(), BodyError> {
+        let TimeSpan { time, dt, .. } = span;
         let numbered = self.elastics.iter_mut().zip(&params.elastic).zip(&self.elastic_surfaces);
         for (((name, body), elastic), &surface) in numbered.filter(|(((_, body), _), _)| body.is_active()) {
             let displaced = params.fluid.rho() / elastic.material.density;
@@ -191,7 +196,7 @@ impl Solids {
     }
 
     /// What families do by themselves.
-    pub fn predict_families(&mut self, params: &WorldParams, immersed: &Immersed, span: Span) {
+    pub fn predict_families(&mut self, params: &WorldParams, immersed: &Immersed, span: TimeSpan) {
         for (family, surfaces) in &mut self.families {
             let gain = |solid: usize, density: f64| {
                 let beyond = immersed.share_beyond(&params.grid, params.walls, surfaces[solid]);
@@ -209,11 +214,11 @@ impl Solids {
         &mut self,
         params: &WorldParams,
         immersed: &Immersed,
-        span: Span,
+        span: TimeSpan,
         (now, next): (&SolidState, &mut SolidState),
         mut lap: impl FnMut(&str),
     ) -> Result<(), BodyError> {
-        let (Span { time, dt, .. }, bodies) = (span, &mut next.rigid);
+        let (TimeSpan { time, dt, .. }, bodies) = (span, &mut next.rigid);
         self.leaning = Supports::default();
         self.add_weight(params, immersed, span, bodies);
         self.predict_families(params, immersed, span);
@@ -246,10 +251,10 @@ impl Solids {
         &mut self,
         params: &WorldParams,
         immersed: &Immersed,
-        span: Span,
+        span: TimeSpan,
         (forces, bodies): (&[Vec<DVec3>], &mut RigidState),
     ) {
-        let Span { time, dt, .. } = span;
+        let TimeSpan { time, dt, .. } = span;
         self.push_elastic(forces, dt);
         self.families.iter_mut().for_each(|(family, _)| family.expect(1.0, dt));
         let gain = params.fluid.uniform_gain(time, dt);
@@ -295,9 +300,9 @@ impl Solids {
     }
 
     /// All kinds over a step of `dt`, s, ready to answer.
-    fn sides<'a>(&'a mut self, rigid: &'a mut RigidState, dt: f64) -> Sides<'a> {
+    fn sides<'a>(&'a mut self, rigid: &'a mut RigidState, dt: f64) -> AnsweringSides<'a> {
         let families = self.families.iter_mut();
-        Sides {
+        AnsweringSides {
             rigid: RigidSide::new(&self.rigids, rigid, &self.rigid_surfaces, &mut self.leaning),
             elastic: ElasticSide::new(&mut self.elastics, &self.elastic_surfaces, dt),
             families: families.map(|(family, surfaces)| FamilySide::new(&mut **family, surfaces, dt)).collect(),

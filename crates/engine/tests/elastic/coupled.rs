@@ -72,7 +72,7 @@ impl Tank {
         let mut p = vec![0.0; self.rhs.len()];
         let params = SolveParams { tolerance, max_iterations: 5000, budget_seconds: None };
         solve.build(solver, &self.faces, &self.extra, terms.clone()).unwrap();
-        let info = solve.iterate(solver, Bodies::Free, &self.rhs, &mut p, &params).unwrap();
+        let info = solve.iterate(solver, Bodies::Answering, &self.rhs, &mut p, &params).unwrap();
         assert!(info.converged, "{}: {info:?}", solver.name());
         (p, info.iterations)
     }

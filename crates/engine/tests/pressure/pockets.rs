@@ -111,7 +111,7 @@ impl Problem {
         let (solver, params) = (PressureSolver::Multigrid, SolveParams::default());
         let mut solve = self.built(solver);
         let rhs = self.rhs(&solve);
-        let info = solve.iterate(solver, Bodies::Free, &rhs, &mut vec![0.0; rhs.len()], &params).unwrap();
+        let info = solve.iterate(solver, Bodies::Answering, &rhs, &mut vec![0.0; rhs.len()], &params).unwrap();
         assert!(info.converged);
         info.iterations
     }
@@ -139,7 +139,7 @@ impl Problem {
             pocket.ties().for_each(|(cell, weight)| join(pocket.node, cell, weight));
         }
         (0..n).for_each(|c| a[n * c + c] += self.network.extra.data[c]);
-        if bodies == Bodies::Free {
+        if bodies == Bodies::Answering {
             for block in &self.bodies.blocks {
                 for (c, left) in block.rows() {
                     for (d, right) in block.rows() {
@@ -152,14 +152,14 @@ impl Problem {
     }
 }
 
-/// Every solver finds what a dense factorisation of eq. 20 finds, bodies free or held, tank open or closed.
+/// Every solver finds what a dense factorisation of eq. 20 finds, bodies answering or left out, tank open or closed.
 #[test]
 fn solves_agree_with_the_dense_system() {
     for (dims, count) in [([13, 12, 1], 3), ([8, 9, 7], 4)] {
         for is_open in [true, false] {
             let problem = Problem::new(dims, &balls(dims, count), is_open).with_body(0.7);
             for solver in [PressureSolver::Multigrid, PressureSolver::Icpcg, PressureSolver::Cg] {
-                for bodies in [Bodies::Free, Bodies::Held] {
+                for bodies in [Bodies::Answering, Bodies::LeftOut] {
                     let mut solve = problem.built(solver);
                     let mut b = problem.rhs(&solve);
                     let n = b.len();
@@ -172,8 +172,8 @@ fn solves_agree_with_the_dense_system() {
                     }
                     let mut exact = b;
                     Cholesky::new(n, problem.matrix(bodies)).solve(&mut exact);
-                    // A body of random columns that is free determines the constant of a closed tank.
-                    if !is_open && bodies == Bodies::Held {
+                    // A body of random columns that answers determines the constant of a closed tank.
+                    if !is_open && bodies == Bodies::LeftOut {
                         let mean = unknown.iter().map(|&c| exact[c]).sum::<f64>() / unknown.len() as f64;
                         unknown.iter().for_each(|&c| exact[c] -= mean);
                     }
@@ -203,10 +203,10 @@ fn operator_and_cycle_with_pockets_are_symmetric_positive_definite() {
         cycle.couple(bodies, pockets);
         let solve = problem.built(PressureSolver::Cg);
         let (n, largest) = (l.len(), pockets.iter().map(Pocket::total).fold(l.largest(), f64::max));
-        for held in [false, true] {
-            cycle.hold_bodies(held);
+        for without_bodies in [false, true] {
+            cycle.leave_out_bodies(without_bodies);
             let nothing = LowRank::default();
-            let bodies = if held { &nothing } else { bodies };
+            let bodies = if without_bodies { &nothing } else { bodies };
             let mut random = Random(7);
             let mut previous: Option<[Vec<f64>; 3]> = None;
             for _ in 0..100 {

@@ -1,6 +1,6 @@
 //! Solids that change their shape: elastic bodies among those in the fluid.
 
-use super::{Body, Distance, Drive, Immersed, Meets};
+use super::{Body, Distance, Immersed, Meets, Mover};
 use crate::cut::voxels::voxelise;
 use crate::cut::{BodyCut, cut_laid};
 use crate::geometry::{Band, Bounds, Nearest, Pose, RigidVelocity, SurfaceId, TriMesh};
@@ -67,7 +67,7 @@ impl Body {
         let mut new = Self {
             name: name.to_owned(),
             kind,
-            drive: Drive::Answers,
+            drive: Mover::Answers,
             surface: surface.clone(),
             distance: Distance::Deforming(Box::new(Deforming { before: band.clone(), now: band, velocities })),
             skin: None,

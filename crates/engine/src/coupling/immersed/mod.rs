@@ -6,7 +6,7 @@ mod pushes;
 
 use crate::cut::voxels::{Voxels, voxelise};
 use crate::cut::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
-use crate::fluid::Span;
+use crate::fluid::TimeSpan;
 use crate::fluid::boundary::{BodyFace, Boundary, SolidCells, Wall};
 use crate::fluid::water::Way;
 use crate::geometry::{Pose, RigidVelocity, SampledDistance, Shape, SignedDistance, SurfaceId, TriMesh};
@@ -39,7 +39,7 @@ pub struct Immersed {
 pub(super) struct Body {
     name: String,
     kind: &'static str,
-    pub(super) drive: Drive,
+    pub(super) drive: Mover,
     /// Triangles in the body's frame.
     surface: TriMesh,
     distance: Distance,
@@ -64,7 +64,7 @@ pub(super) struct Body {
 }
 
 /// What moves a solid.
-pub(super) enum Drive {
+pub(super) enum Mover {
     /// A script, or nothing at all.
     Scripted(Motion),
     /// Forces: somebody else knows where it is.
@@ -139,11 +139,11 @@ impl Immersed {
                     let place =
                         Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
                     let kind = if motion.is_static() { "static" } else { "scripted" };
-                    let drive = Drive::Scripted(motion.clone());
+                    let drive = Mover::Scripted(motion.clone());
                     Body::posed((name, kind), drive, (shape, Interface::CutCells), place, grid, with_particles)
                 }
                 (Form::Posed { shape, interface }, Some(Skin::Posed(place))) => {
-                    Body::posed((name, kind), Drive::Answers, (shape, interface), place, grid, with_particles)
+                    Body::posed((name, kind), Mover::Answers, (shape, interface), place, grid, with_particles)
                 }
                 (Form::Deforming { surface, interface }, Some(skin)) => {
                     Body::that_deforms((name, kind), (surface, interface), skin, grid)
@@ -169,7 +169,7 @@ impl Immersed {
     /// The bodies that answer are there now and move so.
     pub fn place<'a>(&mut self, skin: impl Fn(SurfaceId) -> Skin<'a>) {
         for (n, body) in self.bodies.iter_mut().enumerate() {
-            if matches!(body.drive, Drive::Answers) {
+            if matches!(body.drive, Mover::Answers) {
                 body.take(skin(SurfaceId(n as u32)));
             }
         }
@@ -190,13 +190,13 @@ impl Immersed {
         let mut moved = false;
         for (n, body) in self.bodies.iter_mut().enumerate().filter(|(_, body)| !body.drive.is_static()) {
             match &body.drive {
-                Drive::Scripted(motion) => {
+                Mover::Scripted(motion) => {
                     // The velocity that will take it on from there: what the fluid has to follow in the next step.
                     body.velocity = motion.velocity(time + dt, dt);
                     body.previous = motion.pose(time);
                     body.pose = motion.pose(time + dt);
                 }
-                Drive::Answers => body.take(skin(SurfaceId(n as u32))),
+                Mover::Answers => body.take(skin(SurfaceId(n as u32))),
             }
             let laid = body.is_there.then(|| body.surface.posed(&body.pose));
             body.cut = laid.as_ref().map_or_else(BodyCut::default, |surface| cut_laid(grid, surface));
@@ -216,7 +216,7 @@ impl Immersed {
         self.cut_at(grid, time - dt, dt, &skin);
         for body in &mut self.bodies {
             body.previous = body.pose;
-            if let Drive::Scripted(motion) = &body.drive {
+            if let Mover::Scripted(motion) = &body.drive {
                 body.velocity = motion.velocity(time, dt);
             }
             if let Distance::Deforming(deforming) = &mut body.distance {
@@ -230,9 +230,9 @@ impl Immersed {
     pub fn fastest(&self, time: f64, dt: f64) -> Option<(f64, &str)> {
         let speed = |body: &Body| {
             let velocity = match &body.drive {
-                Drive::Scripted(motion) if motion.is_static() => return 0.0,
-                Drive::Scripted(motion) => motion.velocity(time, dt),
-                Drive::Answers => body.velocity,
+                Mover::Scripted(motion) if motion.is_static() => return 0.0,
+                Mover::Scripted(motion) => motion.velocity(time, dt),
+                Mover::Answers => body.velocity,
             };
             match body.deforming() {
                 Some(deforming) => deforming.velocities.iter().map(|v| v.length()).fold(0.0, f64::max),
@@ -280,7 +280,7 @@ impl Immersed {
     /// Solids that are obstacles within `reach` of a point at `time`, how far they are from it, m, and where away from them is.
     pub(super) fn obstacles_near(&self, dx: f64, at: DVec3, reach: f64, time: f64) -> Vec<(usize, f64, DVec3)> {
         let of_body = |(n, body): (usize, &Body)| {
-            let Drive::Scripted(motion) = &body.drive else { return None };
+            let Mover::Scripted(motion) = &body.drive else { return None };
             let pose = motion.pose(time);
             let local = pose.invert(at);
             if local.length() > body.radius + reach {
@@ -302,7 +302,7 @@ impl Immersed {
             let corners = body.surface.vertices.iter().take(if is_near { usize::MAX } else { 0 });
             corners.map(|v| body.pose.apply(*v)).filter(near).map(|at| (n, at)).collect::<Vec<_>>()
         };
-        let keeps_shape = |body: &Body| matches!(body.drive, Drive::Answers) && body.deforming().is_none();
+        let keeps_shape = |body: &Body| matches!(body.drive, Mover::Answers) && body.deforming().is_none();
         self.numbered().filter(|(_, body)| body.is_there && keeps_shape(body)).flat_map(of_body).collect()
     }
 
@@ -332,9 +332,9 @@ impl Immersed {
     }
 
     /// The time from `time` to `time + dt`, s, and how far the fastest body goes in it.
-    pub fn span(&self, grid: &Grid, time: f64, dt: f64) -> Span {
+    pub fn span(&self, grid: &Grid, time: f64, dt: f64) -> TimeSpan {
         let solid_reach = self.fastest(time, dt).map_or(0.0, |(speed, _)| speed) * dt / grid.dx;
-        Span { time, dt, solid_reach }
+        TimeSpan { time, dt, solid_reach }
     }
 
     /// Where a particle that is taken from one point to another ends, m: not inside any body, and not on its other side.
@@ -357,8 +357,8 @@ impl Immersed {
     pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
         let place = |body: &Body| {
             let pose = match &body.drive {
-                Drive::Scripted(motion) => motion.pose(time),
-                Drive::Answers => body.pose,
+                Mover::Scripted(motion) => motion.pose(time),
+                Mover::Answers => body.pose,
             };
             let mut surface = body.surface.posed(&pose);
             if body.deforming().is_some() {
@@ -381,13 +381,13 @@ impl Immersed {
             // What free bodies push is found together with the pressure.
             match (body.voxels(), &body.drive) {
                 (Some(_), _) => cells.add_volume(&body.cut),
-                (None, Drive::Scripted(_)) => {
+                (None, Mover::Scripted(_)) => {
                     cells.add(&body.cut, |polygon| body.velocity.at(polygon.centroid));
                     for polygon in body.hidden() {
                         cells.solid_flux.data[polygon.cell] -= body.velocity.at(polygon.centroid).dot(polygon.area);
                     }
                 }
-                (None, Drive::Answers) => cells.add(&body.cut, |_| DVec3::ZERO),
+                (None, Mover::Answers) => cells.add(&body.cut, |_| DVec3::ZERO),
             }
             body.shorten(grid, &mut distance);
         }
@@ -397,7 +397,7 @@ impl Immersed {
             let there = self.numbered().filter(|(_, body)| body.is_there);
             let nearest = there.min_by(|a, b| distance(a).total_cmp(&distance(b)));
             let Some((surface, body)) = nearest else { return (DVec3::ZERO, None) };
-            (body.velocity.at(p), matches!(body.drive, Drive::Answers).then_some(surface))
+            (body.velocity.at(p), matches!(body.drive, Mover::Answers).then_some(surface))
         };
         Boundary::new(grid, walls, Some(SolidCells { cells, distance, constrained }), nearest)
     }
@@ -445,8 +445,8 @@ impl Immersed {
         let of_body = |body: &Body| {
             let (mut impulse, mut torque_impulse) = (DVec3::ZERO, DVec3::ZERO);
             let centre = match &body.drive {
-                Drive::Scripted(_) => body.pose.position,
-                Drive::Answers => body.velocity.centre,
+                Mover::Scripted(_) => body.pose.position,
+                Mover::Answers => body.velocity.centre,
             };
             for polygon in body.exposed() {
                 let push = -rho * grid.dx * p.data[polygon.cell] * polygon.area;
@@ -469,7 +469,7 @@ impl Immersed {
     }
 }
 
-impl Drive {
+impl Mover {
     fn is_static(&self) -> bool {
         matches!(self, Self::Scripted(motion) if motion.is_static())
     }
@@ -487,7 +487,7 @@ impl Body {
     /// A body that keeps its shape.
     fn posed(
         (name, kind): (&str, &'static str),
-        drive: Drive,
+        drive: Mover,
         (shape, interface): (&Shape, Interface),
         place: Place,
         grid: &Grid,
@@ -498,7 +498,7 @@ impl Body {
         let (cut, volume) = (cut_laid(grid, &surface.posed(&pose)), surface.volume());
         let meets = match (interface, shape, &drive) {
             (Interface::Faces, ..) => Meets::Faces(voxelise(grid, &surface.posed(&pose))),
-            (Interface::CutCells, Shape::Sphere { .. }, Drive::Answers) => Meets::Ball,
+            (Interface::CutCells, Shape::Sphere { .. }, Mover::Answers) => Meets::Ball,
             (Interface::CutCells, ..) => Meets::CutCells,
         };
         Self {
@@ -653,5 +653,38 @@ impl Body {
                 i = end;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::solid::RigidBody;
+
+    /// Black boxes try other places from the same start: what was tried leaves no trace, and the step begins where it began.
+    #[test]
+    fn places_that_were_tried_are_forgotten() {
+        let (grid, dt) = (Grid::new([12; 3], 0.1, DVec3::ZERO), 0.1);
+        let body = RigidBody::new("box", Shape::Box { size: DVec3::splat(0.31) }, 500.0);
+        let at = |x: f64| {
+            let pose = Pose { position: DVec3::new(x, 0.63, 0.61), ..Pose::IDENTITY };
+            Skin::Posed(Place {
+                pose,
+                velocity: RigidVelocity { centre: pose.position, ..RigidVelocity::REST },
+                is_there: true,
+            })
+        };
+        let [mut once, mut tried] = [0; 2].map(|_| Immersed::new(&[body.outline()], |_| at(0.4), &grid, dt, true));
+        once.advance(&grid, 0.0, dt, |_| at(0.6));
+        tried.advance(&grid, 0.0, dt, |_| at(0.8));
+        let drawn_along = |immersed: &Immersed| {
+            let point = DVec3::new(0.6, 0.63, 0.61);
+            immersed.keep_out(&grid, Way::OverStep, point, point)
+        };
+        assert!(tried.bodies[0].cut != once.bodies[0].cut && drawn_along(&tried) != drawn_along(&once));
+        tried.cut_at(&grid, 0.0, dt, |_| at(0.6));
+        assert!(tried.bodies[0].cut == once.bodies[0].cut);
+        assert_eq!(tried.bodies[0].previous.position.x, 0.4);
+        assert_eq!(drawn_along(&tried), drawn_along(&once));
     }
 }

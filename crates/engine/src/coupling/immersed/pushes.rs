@@ -1,6 +1,6 @@
 //! What solids push that do not ask the fluid, for the books of closed regions (`incompatible`).
 
-use super::{Body, Drive, Immersed};
+use super::{Body, Immersed, Mover};
 use crate::cut::CutPolygon;
 use crate::fluid::boundary::Wall;
 use crate::geometry::SurfaceId;
@@ -18,7 +18,7 @@ impl Immersed {
         grid: &'a Grid,
         is_exact: bool,
     ) -> impl Iterator<Item = (&'a str, Vec<(usize, f64, bool)>)> + 'a {
-        let moving = |body: &&Body| matches!(&body.drive, Drive::Scripted(motion) if !motion.is_static());
+        let moving = |body: &&Body| matches!(&body.drive, Mover::Scripted(motion) if !motion.is_static());
         let of_body = move |body: &'a Body| {
             let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
             let push = move |polygon: CutPolygon| {
@@ -58,8 +58,8 @@ impl Immersed {
             Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).map(along).sum::<f64>()
         };
         let moving = |(surface, body): &(SurfaceId, &Body)| match &body.drive {
-            Drive::Scripted(motion) => !motion.is_static(),
-            Drive::Answers => is_led(*surface),
+            Mover::Scripted(motion) => !motion.is_static(),
+            Mover::Answers => is_led(*surface),
         };
         self.numbered().filter(moving).map(|(surface, body)| (&body.name[..], of_body(surface, body))).collect()
     }

@@ -13,7 +13,7 @@
 //! hundredths of a cell, and the displacement that spreads crowded particles (`crowding`) moves them after it in the next
 //! step. No velocity changes.
 //!
-//! Air does not come from nothing: a void that opens amid liquid holds none, and closes again as voids under p = 0 do.
+//! Air does not come from nothing: a void that opens amid liquid has none, and closes again as voids under p = 0 do.
 
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, CellField, Grid, strides};
@@ -107,7 +107,7 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    /// The bubbles at the start: each holds the air that it has room for.
+    /// The bubbles at the start: each is full of air.
     pub fn first(&mut self, grid: &Grid, boundary: &Boundary, distance: &CellField, rule: Bubbles) -> Vec<Bubble> {
         let pockets = self.find(grid, boundary, distance, rule);
         let rooms = self.rooms(grid, boundary, distance, pockets.len());
@@ -136,10 +136,10 @@ impl Finder {
         for (cells, (air, room)) in pockets.iter().zip(air.iter_mut().zip(&rooms)) {
             // Cells that were liquid do not tell where the air came from that is in them now.
             let were_air = cells.iter().filter(|c| old_distance.data[**c as usize] >= 0.0);
-            let (held, driven): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
+            let (enclosed, outer): (Vec<u32>, Vec<u32>) = were_air.partition(|c| was_bubble.binary_search(c).is_ok());
             // Most of what is cut off was atmosphere; a few such cells are gaps, or those that a moving solid uncovers.
-            if driven.len() > held.len() {
-                *air += room * driven.len() as f64 / (driven.len() + held.len()) as f64;
+            if outer.len() > enclosed.len() {
+                *air += room * outer.len() as f64 / (outer.len() + enclosed.len()) as f64;
             }
         }
         let mut bubbles = Vec::new();

@@ -26,7 +26,7 @@ use rayon::prelude::*;
 pub struct Crowding {
     excess: CellField,
     potential: CellField,
-    /// Whether a cell, later its neighbourhood, holds air.
+    /// Whether a cell, later its neighbourhood, has air.
     air: Vec<bool>,
     scratch: Vec<bool>,
 }

@@ -1,6 +1,6 @@
 //! Water: a liquid with a free surface, carried by particles.
 //!
-//! Particles hold the liquid: its volume is their number times the volume each stands for, and nothing else. Every step
+//! Particles are the liquid: its volume is their number times the volume each stands for, and nothing else. Every step
 //! they are moved with the velocity of the last one and sorted by cell; their density at the cell centres tells where
 //! the surface is (`surface`); their velocity is gathered on the faces (`transfer`), forces and pressure change it
 //! there, and the particles take the change back. What crowding remains after that is spread out without touching any
@@ -347,7 +347,7 @@ impl Water {
                     end = sides.clamp((kept - grid.origin) * per_cell);
                 }
             }
-            let position = if sides.holds(end) { grid.origin + grid.dx * end } else { DVec3::NAN };
+            let position = if sides.contains(end) { grid.origin + grid.dx * end } else { DVec3::NAN };
             // What hits something keeps the velocity with which it slides along.
             let velocity = if is_carried || end == wanted { v } else { (position - x) / step.dt };
             Moved { position, velocity }
@@ -376,7 +376,7 @@ impl Water {
         }
     }
 
-    /// Velocity that a free particle gains in this step, m/s.
+    /// Velocity that gravity and shaking give in this step, along axes that are not flat, m/s.
     fn gain(&self, step: &Step) -> DVec3 {
         let mut gain = self.params.gain(step.time, step.dt);
         for axis in Axis::ALL.into_iter().filter(|&axis| step.grid.is_flat(axis)) {
@@ -519,13 +519,13 @@ impl Sides {
 
     /// Whether a point is in the domain.
     #[inline(always)]
-    fn holds(&self, p: DVec3) -> bool {
+    fn contains(&self, p: DVec3) -> bool {
         p.cmpge(DVec3::ZERO).all() && p.cmple(self.domain).all()
     }
 }
 
 impl WaterParams {
-    /// Velocity that what nothing holds gains over a step from `time` to `time + dt` (s), m/s.
+    /// Velocity that gravity and shaking give over a step from `time` to `time + dt` (s), m/s.
     pub(super) fn gain(&self, time: f64, dt: f64) -> DVec3 {
         dt * self.gravity + self.shake.map_or(DVec3::ZERO, |shake| shake.impulse(time, dt))
     }
@@ -546,6 +546,6 @@ impl WaterParams {
     }
 }
 
-/// Cells never hold more than this many times their fill; what is too much waits for room elsewhere.
+/// Cells never have more than this many times their fill; what is too much waits for room elsewhere.
 /// Raised from 3 together with the tests of thin moving walls (tests/verification/leaks.rs).
 const MOST_CROWDED: usize = 8;

@@ -106,7 +106,7 @@ impl Sorter {
             *start = total;
             total += count;
         }
-        // While it is filled, a cell's start is the next free place; afterwards it has become the next cell's start.
+        // While it is filled, a cell's start is the next empty place; afterwards it has become the next cell's start.
         order.clear();
         order.resize(total as usize, 0);
         if dropped == 0 {

@@ -79,7 +79,7 @@ impl Water {
                     let kept = keep_out(Way::AtEnd, x, grid.origin + grid.dx * end);
                     end = sides.clamp((kept - grid.origin) / grid.dx);
                 }
-                Moved { position: if sides.holds(end) { grid.origin + grid.dx * end } else { x }, velocity }
+                Moved { position: if sides.contains(end) { grid.origin + grid.dx * end } else { x }, velocity }
             };
             std::mem::swap(&mut self.unsorted, &mut next.particles);
             let Particles { position, velocity, .. } = &self.unsorted;

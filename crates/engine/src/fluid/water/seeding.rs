@@ -1,6 +1,6 @@
 //! Where liquid comes from and where it goes: the start, sources and drains.
 //!
-//! A full cell holds one particle in each of its m×m×m parts, at a place that the seed chooses. Sources keep the parts
+//! A full cell has one particle in each of its m×m×m parts, at a place that the seed chooses. Sources keep the parts
 //! of their region filled, and either set its velocity (a jet) or push volume into it (a spring, which works under water as
 //! well). Drains take out what enters them; as liquid is gone there, the pressure falls to that of the air, and more
 //! flows in.
@@ -80,7 +80,7 @@ pub struct Seeding {
     /// How many numbers there are.
     slot_count: usize,
     drains: Vec<(Drain, SignedDistance)>,
-    /// Whether a cell may hold a part of a drain; empty without drains.
+    /// Whether a cell may have a part of a drain; empty without drains.
     drained: Vec<bool>,
 }
 
@@ -117,7 +117,7 @@ const MOST_ROUNDS: u64 = 4;
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct SeedPlace {
     /// Particles there.
-    held: u8,
+    present: u8,
     /// How far along the jet.
     downstream: i64,
     shuffled: u64,
@@ -291,7 +291,7 @@ impl Seeding {
                     filled += open * (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
                     filled > threshold
                 })?;
-                // What solids cover of an open part is left free by moving out of it.
+                // What solids cover of an open part stays empty, by moving out of it.
                 let position = self.parts.place(grid, cell, part, 0);
                 let position = if surface.open_part(cell, part) < 1.0 {
                     keep_out(Way::OverStep, position, position)
@@ -339,11 +339,11 @@ impl Seeding {
             return Vec::new();
         }
         let grid = step.grid;
-        let mut held = vec![[0u8; MOST_PARTS]; self.slot_count];
+        let mut present = vec![[0u8; MOST_PARTS]; self.slot_count];
         for p in moved.iter().map(|m| (m.position - grid.origin) / grid.dx).filter(|p| p.is_finite()) {
             let slot = self.slots[grid.cell_around(p)];
             if slot != NONE {
-                let count = &mut held[slot as usize][self.parts.part_around(p)];
+                let count = &mut present[slot as usize][self.parts.part_around(p)];
                 *count = count.saturating_add(1);
             }
         }
@@ -351,23 +351,23 @@ impl Seeding {
         let flow = VelocityLattice::new(velocity);
         let mut seeds = Vec::new();
         for (index, source) in self.sources.iter().enumerate().filter(|(_, source)| is_active(source)) {
-            let places = self.places(grid, index, &held, salt);
+            let places = self.places(grid, index, &present, salt);
             let mut due = if source.rate > 0.0 {
                 let each = grid.dx.powi(3) / self.parts.len() as f64;
                 let by = |time: f64| (source.rate * (time.min(source.end) - source.start) / each).floor();
                 (by(step.time + step.dt) - by(step.time)) as i64
             } else {
-                let lacking = places.iter().map(|place| 1 - i64::from(place.held)).sum::<i64>();
+                let lacking = places.iter().map(|place| 1 - i64::from(place.present)).sum::<i64>();
                 lacking.min(self.swept(grid, source, &places, step.dt, salt))
             };
             for round in 1..=MOST_ROUNDS {
                 for place in places.iter().take(due.max(0) as usize) {
                     let position = self.parts.place(grid, place.cell, place.part, salt + round);
-                    if is_free(grid, &solids, keep_out, position) {
+                    if is_outside_solids(grid, &solids, keep_out, position) {
                         let velocity =
                             source.velocity.unwrap_or_else(|| flow.linear((position - grid.origin) / grid.dx));
                         seeds.push(Moved { position, velocity });
-                        held[self.slots[place.cell] as usize][place.part] += 1;
+                        present[self.slots[place.cell] as usize][place.part] += 1;
                         due -= 1;
                     }
                 }
@@ -377,13 +377,13 @@ impl Seeding {
     }
 
     /// The parts of cells that a source fills, empty ones first, and upstream ones before others: there the liquid has left room.
-    fn places(&self, grid: &Grid, source: usize, held: &[[u8; MOST_PARTS]], salt: u64) -> Vec<SeedPlace> {
+    fn places(&self, grid: &Grid, source: usize, present: &[[u8; MOST_PARTS]], salt: u64) -> Vec<SeedPlace> {
         let along = self.sources[source].velocity.map_or(DVec3::ZERO, DVec3::normalize_or_zero) / grid.dx;
         let mut places: Vec<SeedPlace> = Vec::new();
         for r in self.reached.iter().filter(|r| r.source as usize == source) {
-            let (cell, held) = (r.cell as usize, &held[self.slots[r.cell as usize] as usize]);
+            let (cell, present) = (r.cell as usize, &present[self.slots[r.cell as usize] as usize]);
             places.extend((0..self.parts.len()).filter(|part| r.parts >> part & 1 == 1).map(|part| SeedPlace {
-                held: held[part],
+                present: present[part],
                 downstream: (along.dot(self.parts.centre(grid, cell, part)) * 1e6).round() as i64,
                 shuffled: mix((cell * self.parts.len() + part) as u64 ^ mix(salt)),
                 cell,
@@ -510,7 +510,7 @@ fn reach(
 }
 
 /// Whether a particle may be put at `x`: not inside a solid.
-fn is_free(grid: &Grid, solids: &Option<Lattice>, keep_out: &KeepOut, x: DVec3) -> bool {
+fn is_outside_solids(grid: &Grid, solids: &Option<Lattice>, keep_out: &KeepOut, x: DVec3) -> bool {
     let near = |solids: &Lattice| solids.linear((x - grid.origin) / grid.dx) < 1.5;
     !solids.as_ref().is_some_and(near) || keep_out(Way::OverStep, x, x) == x
 }

@@ -199,7 +199,7 @@ impl Surface {
         flatten(grid, boundary, self, distance);
     }
 
-    /// Cells with little room take the mean density of those they are open to, from the free ones inwards.
+    /// Cells with little room take the mean density of those they are open to, from the roomy ones inwards.
     fn ask_neighbours(&self, density: &mut [f64]) {
         for c in &self.tight {
             density[c.cell] = f64::NAN;

@@ -165,7 +165,7 @@ fn scatter<T: Copy>(
 pub struct Flight<'a> {
     /// Cells in or next to the liquid.
     pub near: &'a [bool],
-    /// Velocity that free particles gain in the step, m/s.
+    /// Velocity that they gain in the step, m/s.
     pub gain: DVec3,
 }
 

@@ -129,7 +129,7 @@ impl Header {
         Err(syntax("header".into(), format!("no `end_header` within {HEADER_LIMIT} bytes")))
     }
 
-    /// Refuse counts that the body cannot hold, before anything is allocated or looped over.
+    /// Refuse counts that the body has no room for, before anything is allocated or looped over.
     fn check_counts(&self, body: usize) -> Result<(), MeshError> {
         let mut room = body as u128;
         for element in &self.elements {

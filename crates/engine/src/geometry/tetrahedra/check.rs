@@ -27,7 +27,7 @@ pub enum TetError {
         /// What is wrong, the value included.
         problem: String,
     },
-    /// The header promises more or less than the file holds.
+    /// The header promises more or less than the file contains.
     #[error("{format}: the header promises {promised} {what}, the file has {found}; write the file again")]
     Count {
         /// `MSH`, `VTK`, `NODE` or `ELE`.
@@ -58,7 +58,7 @@ pub enum TetError {
         /// Its coordinates.
         position: DVec3,
     },
-    /// A tetrahedron names a vertex that is not there.
+    /// A tetrahedron refers to a vertex that is not there.
     #[error("tetrahedron {tetrahedron}: there is no vertex {index} among the {vertices} vertices")]
     Index {
         /// Tetrahedron number.
@@ -68,7 +68,7 @@ pub enum TetError {
         /// Number of vertices.
         vertices: usize,
     },
-    /// A tetrahedron names a vertex twice.
+    /// A tetrahedron refers to a vertex twice.
     #[error("tetrahedron {tetrahedron} uses vertex {vertex} more than once")]
     Repeated {
         /// Tetrahedron number.

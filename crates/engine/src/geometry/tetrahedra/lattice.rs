@@ -25,7 +25,7 @@ pub const VIOLATES: [f64; 2] = [0.24999, 0.41189];
 const EXACT: f64 = 1e-9;
 
 /// Lattice points around a shape and their distances from it. Points are numbered: nodes first, then centres.
-pub struct Lattice<'a> {
+pub struct BccLattice<'a> {
     grid: Grid,
     shape: &'a SignedDistance,
     nodes: NodeField,
@@ -53,7 +53,7 @@ pub fn cells(bounds: &Bounds, size: f64) -> [f64; 3] {
     (0.5 * bounds.size() / size).to_array().map(|half| 2.0 * (half.ceil() + 1.0))
 }
 
-impl<'a> Lattice<'a> {
+impl<'a> BccLattice<'a> {
     /// Sample the shape within these bounds. Long edges are `size` (m) long. A node lies in the middle of the bounds.
     pub fn new(shape: &'a SignedDistance, bounds: &Bounds, size: f64) -> Self {
         let dims = cells(bounds, size);
@@ -66,12 +66,12 @@ impl<'a> Lattice<'a> {
         Self { grid, shape, nodes, centres }
     }
 
-    /// Fill the shape with tetrahedra. Points of `held` are not moved onto the surface. Also returns, for each
+    /// Fill the shape with tetrahedra. Points of `kept_off` are not moved onto the surface. Also returns, for each
     /// vertex, the lattice point that it is.
-    pub fn fill(&self, held: &BTreeSet<u32>) -> (TetMesh, Vec<Option<u32>>) {
-        let places = self.places(held);
-        let cuts = self.cuts(&places, held);
-        let warped = self.warp(places, &cuts, held);
+    pub fn fill(&self, kept_off: &BTreeSet<u32>) -> (TetMesh, Vec<Option<u32>>) {
+        let places = self.places(kept_off);
+        let cuts = self.cuts(&places, kept_off);
+        let warped = self.warp(places, &cuts, kept_off);
         let pieces = self.pieces(&warped.places, &cuts);
         let points = self.points();
         // Vertices in order of the lattice, then of the cuts.
@@ -113,8 +113,8 @@ impl<'a> Lattice<'a> {
         point.checked_sub(self.nodes.data.len()).map_or_else(|| self.nodes.data[point], |c| self.centres.data[c])
     }
 
-    /// Which points are inside. Those that happen to lie on the surface count as outside if they are held.
-    fn places(&self, held: &BTreeSet<u32>) -> Vec<LatticeSpot> {
+    /// Which points are inside. Those that happen to lie on the surface count as outside if they are kept off it.
+    fn places(&self, kept_off: &BTreeSet<u32>) -> Vec<LatticeSpot> {
         let place = |&distance: &f64| {
             if distance.abs() <= EXACT * self.grid.dx {
                 LatticeSpot::Surface
@@ -125,7 +125,7 @@ impl<'a> Lattice<'a> {
             }
         };
         let mut places: Vec<LatticeSpot> = self.nodes.data.iter().chain(&self.centres.data).map(place).collect();
-        for &point in held {
+        for &point in kept_off {
             let place = &mut places[point as usize];
             *place = if *place == LatticeSpot::Surface { LatticeSpot::Outside } else { *place };
         }
@@ -133,7 +133,7 @@ impl<'a> Lattice<'a> {
     }
 
     /// All edges from inside to outside, in order of their ends, with their cut points.
-    fn cuts(&self, places: &[LatticeSpot], held: &BTreeSet<u32>) -> Vec<Cut> {
+    fn cuts(&self, places: &[LatticeSpot], kept_off: &BTreeSet<u32>) -> Vec<Cut> {
         let mut ends: Vec<[u32; 2]> = (0..self.points() as u32)
             .into_par_iter()
             .flat_map_iter(|point| {
@@ -145,7 +145,7 @@ impl<'a> Lattice<'a> {
             })
             .collect();
         ends.par_sort_unstable();
-        let cut = |ends: [u32; 2]| Cut { ends, position: self.cut(ends, held) };
+        let cut = |ends: [u32; 2]| Cut { ends, position: self.cut(ends, kept_off) };
         ends.into_par_iter().map(cut).collect()
     }
 
@@ -163,7 +163,7 @@ impl<'a> Lattice<'a> {
     }
 
     /// Where the surface crosses an edge, m: regula falsi with the Illinois rule, bisection if that is slow.
-    fn cut(&self, [inside, outside]: [u32; 2], held: &BTreeSet<u32>) -> DVec3 {
+    fn cut(&self, [inside, outside]: [u32; 2], kept_off: &BTreeSet<u32>) -> DVec3 {
         let (start, end) = (self.position(inside), self.position(outside));
         // `low` and `high` enclose the crossing; the values there may be halved, which draws the next guess to the
         // other side.
@@ -188,10 +188,10 @@ impl<'a> Lattice<'a> {
         }
         // Points that may not come to the surface keep it away from them.
         let reach = self.reach([inside, outside]);
-        if held.contains(&inside) {
+        if kept_off.contains(&inside) {
             part = part.max(reach);
         }
-        if held.contains(&outside) {
+        if kept_off.contains(&outside) {
             part = part.min(1.0 - reach);
         }
         start.lerp(end, part)
@@ -206,14 +206,14 @@ impl<'a> Lattice<'a> {
 
     /// Move points that are too near to a cut point there, to the nearest one. Points are visited in order, and a
     /// point that has been moved makes the cuts of its edges void.
-    fn warp(&self, mut places: Vec<LatticeSpot>, cuts: &[Cut], held: &BTreeSet<u32>) -> WarpedNodes {
+    fn warp(&self, mut places: Vec<LatticeSpot>, cuts: &[Cut], kept_off: &BTreeSet<u32>) -> WarpedNodes {
         let mut violations: Vec<(u32, u32, f64, usize)> = Vec::new();
         for (number, cut) in cuts.iter().enumerate() {
             let [a, b] = cut.ends.map(|end| self.position(end));
             let reach = self.reach(cut.ends) * a.distance(b);
             for (end, other, from) in [(cut.ends[0], cut.ends[1], a), (cut.ends[1], cut.ends[0], b)] {
                 let distance = from.distance(cut.position);
-                if distance <= reach && !held.contains(&end) {
+                if distance <= reach && !kept_off.contains(&end) {
                     violations.push((end, other, distance, number));
                 }
             }
@@ -280,7 +280,7 @@ impl<'a> Lattice<'a> {
 }
 
 impl WarpedNodes {
-    fn position(&self, lattice: &Lattice, point: u32) -> DVec3 {
+    fn position(&self, lattice: &BccLattice, point: u32) -> DVec3 {
         match self.moved.binary_search_by_key(&point, |moved| moved.0) {
             Ok(moved) => self.moved[moved].1,
             Err(_) => lattice.position(point),

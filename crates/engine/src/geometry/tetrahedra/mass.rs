@@ -1,16 +1,16 @@
 //! Mass of a solid of tetrahedra: exact integrals, and the share of each vertex.
 
 use super::TetMesh;
-use crate::geometry::MassProperties;
+use crate::geometry::VolumeMoments;
 
 impl TetMesh {
     /// Volume, centroid and inertia of the homogeneous solid.
-    pub fn mass_properties(&self) -> MassProperties {
+    pub fn mass_properties(&self) -> VolumeMoments {
         // About a point amid the vertices, so that a mesh far from the origin loses no digits.
         let bounds = self.bounds();
         let about = 0.5 * (bounds.min + bounds.max);
         let tetrahedra = (0..self.tetrahedra.len()).map(|t| (self.volume_of(t), self.corners(t).map(|x| x - about)));
-        MassProperties::of_tetrahedra(about, tetrahedra)
+        VolumeMoments::of_tetrahedra(about, tetrahedra)
     }
 
     /// The volume that belongs to each vertex, m³: a quarter of every tetrahedron around it. Volume and centroid

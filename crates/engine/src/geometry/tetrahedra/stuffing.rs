@@ -14,7 +14,7 @@
 //! are no edges or vertices that nothing else holds. Such contact comes with parts finer than h.
 
 use super::boundary::{pinches, surface_parts};
-use super::lattice::{self, Lattice};
+use super::lattice::{self, BccLattice};
 use super::{TetMesh, TetWarning};
 use crate::geometry::{Shape, SignedDistance, TriMesh};
 use glam::DVec3;
@@ -37,7 +37,7 @@ const VOLUME_TOLERANCE: f64 = 0.35;
 const SPECK: f64 = 0.01;
 
 /// How often points that pinch the boundary are put back.
-/// A choice: points that are held stay so, and what pinches after as many rounds is refused as too coarse.
+/// A choice: points that are kept off the surface stay so, and what pinches after as many rounds is refused as too coarse.
 const ROUNDS: usize = 10;
 
 /// Why a shape could not be filled.
@@ -102,16 +102,16 @@ impl TetMesh {
         check_numbers([("lattice points", points, MOST_POINTS), ("tetrahedra", tetrahedra, MOST_TETRAHEDRA)], size)?;
 
         let distance = SignedDistance::new(shape);
-        let lattice = Lattice::new(&distance, &bounds, size);
-        let mut held = BTreeSet::new();
+        let lattice = BccLattice::new(&distance, &bounds, size);
+        let mut kept_off = BTreeSet::new();
         for _ in 0..ROUNDS {
-            let (mut mesh, origins) = lattice.fill(&held);
+            let (mut mesh, origins) = lattice.fill(&kept_off);
             let pinched = pinches(&mesh.surface());
             if pinched.is_empty() {
                 let warnings = check_shape(&mut mesh, &surface, size)?;
                 return Ok((mesh, warnings));
             }
-            held.extend(pinched.iter().filter_map(|&v| origins[v as usize]));
+            kept_off.extend(pinched.iter().filter_map(|&v| origins[v as usize]));
         }
         Err(too_coarse(&surface, size, "its boundary would touch itself".into()))
     }

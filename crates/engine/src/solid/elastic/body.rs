@@ -50,9 +50,9 @@ pub struct ElasticBody {
     active: bool,
     /// 1 along the axes that are not flat.
     sliding: DVec3,
-    /// Per vertex, 1 where velocity is free and 0 where it is prescribed.
+    /// Per vertex, 1 where pushes change the velocity and 0 where it is prescribed.
     movable: Vec<DVec3>,
-    /// Prescribed velocity, m/s, zero where it is free.
+    /// Prescribed velocity, m/s, zero where none is.
     prescribed: Vec<DVec3>,
     warped: Vec<Warped>,
     graph: Graph,
@@ -399,7 +399,7 @@ impl ElasticBody {
         &self.masses
     }
 
-    /// Per vertex and axis, 1 where velocity is free, 0 where it is prescribed (pins, flat axes).
+    /// Per vertex and axis, 1 where pushes change the velocity, 0 where it is prescribed (pins, flat axes).
     pub fn movable(&self) -> &[DVec3] {
         &self.movable
     }
@@ -409,7 +409,7 @@ impl ElasticBody {
         &self.stiffness
     }
 
-    /// A = M + Δt D + Δt² K of the last prediction, kg. Rows and columns of prescribed velocities hold the mass alone.
+    /// A = M + Δt D + Δt² K of the last prediction, kg. Rows and columns of prescribed velocities have the mass alone.
     pub fn system(&self) -> &Arc<SparseSymmetric> {
         &self.system
     }
@@ -482,9 +482,9 @@ impl ElasticBody {
         let (mass_factor, stiffness_factor) = self.factors(dt);
         let mass = self.masses[i];
         let force = self.graph.force(&self.warped, i) + mass * gravity;
-        let held = stiffness_factor * self.stiffness.multiply_row(i, &self.prescribed);
-        let free = mass * self.velocities[i] + dt * force + impulse - held;
-        self.movable[i] * free + mass_factor * mass * self.prescribed[i]
+        let from_prescribed = stiffness_factor * self.stiffness.multiply_row(i, &self.prescribed);
+        let pushed = mass * self.velocities[i] + dt * force + impulse - from_prescribed;
+        self.movable[i] * pushed + mass_factor * mass * self.prescribed[i]
     }
 
     /// A = first × M + second × K.

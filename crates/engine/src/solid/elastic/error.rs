@@ -21,7 +21,7 @@ pub enum ElasticError {
         /// Vertices of the mesh.
         vertices: usize,
     },
-    /// A tetrahedron names a vertex that is not there, or one twice.
+    /// A tetrahedron refers to a vertex that is not there, or one twice.
     #[error("tetrahedron {tetrahedron} has vertices {corners:?}; they must be four different ones below {vertices}")]
     Corners {
         /// Number of the tetrahedron, from 0.

@@ -4,7 +4,7 @@
 //! nothing of the fluid: it predicts its velocity (eq. 6 without pressure) and answers impulses, with elasticity and damping over the
 //! step included.
 //!
-//! Unlike \[ZB17\]: masses have the solid's moments of inertia (lumped.rs), what is free turns along arcs instead of by eq. 6 and 34 (frame.rs), and
+//! Unlike \[ZB17\]: masses have the solid's moments of inertia (lumped.rs), what nothing holds turns along arcs instead of by eq. 6 and 34 (frame.rs), and
 //! elements resist collapse (barrier.rs).
 //!
 //! What it does not do: strain hardening, plasticity, fracture, or a cure for the locking of linear tetrahedra at ν → ½ (docs/methods/elastic.md).

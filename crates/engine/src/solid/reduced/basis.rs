@@ -7,7 +7,7 @@ use crate::geometry::{TetMesh, TriMesh};
 use glam::{DMat3, DVec3};
 
 /// Of what a mode moves the surface by, on the mean of squares, at least this part has to be along the normal for the fluid to feel it. The five
-/// modes that twist a ball have next to none \[row Q2\], and what polygons make of that would shake it.
+/// modes that twist a ball have next to none \[row Q2\], and what polygons make of that would shake it (\[LJF16, eq. 43\] has all modes).
 const FELT: f64 = 0.01;
 
 /// Tetrahedra of each mode, those that it strains most, that tell whether a shape is about to fold: so few that it does not matter how many there are.

@@ -14,7 +14,7 @@
 //! fₖ = ½ ω·(∂I/∂qₖ) ω + 2 ω·Σₗ (Σ m sₖ × sₗ) q̇ₗ − Hₖ·I⁻¹ (L × ω − İ ω)
 //! ```
 //!
-//! The step is implicit in Λ and damping, explicit in f; what f gives to the modes, turning has to lose when the shape changes. What it does not, the modes give back,
+//! The step is implicit in Λ and damping, explicit in f, as \[LJF16, eq. 25 to 31\], but one for places and velocities, not two \[§6\]; what f gives to the modes, turning has to lose when the shape changes. What it does not, the modes give back,
 //! so that energy never grows.
 
 use super::basis::{Basis, Moments};
@@ -191,15 +191,22 @@ impl ReducedBody {
         (0..count * count).map(entry).collect()
     }
 
-    /// How vertex n of the surface follows mode k: P_dᵀ R S.
-    pub fn direction(&self, n: usize, k: usize) -> DVec3 {
-        let Basis { count, ref directions, is_held, .. } = *self.basis;
-        let own = self.state.rotation * directions[count * n + k];
-        if is_held {
-            return own;
-        }
-        let counter = self.inverse * (self.state.rotation * self.moments.swirl[k]);
-        own - self.basis.sliding * counter.cross(self.positions[n] - self.state.position)
+    /// How the vertices of the surface follow the modes, P_dᵀ R S, vertex by vertex; zero in modes that the fluid does not feel.
+    pub fn directions(&self) -> Vec<DVec3> {
+        let Basis { count, ref directions, is_held, sliding, .. } = *self.basis;
+        let rotation = self.state.rotation;
+        let felt: Vec<bool> = (0..count).map(|k| self.basis.is_felt(k)).collect();
+        let counters: Vec<DVec3> = self.moments.swirl.iter().map(|swirl| self.inverse * (rotation * *swirl)).collect();
+        let direction = |place: usize| {
+            let (n, k) = (place / count, place % count);
+            let own = rotation * directions[place];
+            match (felt[k], is_held) {
+                (false, _) => DVec3::ZERO,
+                (true, true) => own,
+                (true, false) => own - sliding * counters[k].cross(self.positions[n] - self.state.position),
+            }
+        };
+        (0..count * self.positions.len()).map(direction).collect()
     }
 
     /// M̂⁻¹ over a step of `dt`, s, of all freedoms, row after row: 1/m, I⁻¹, and that of the modes with elasticity and damping.

@@ -1,4 +1,4 @@
-//! What makes a body swim: a rest shape that swings, as muscles make it \[LJF16, §7\].
+//! What makes a body swim: a rest shape that swings, as muscles make it (unlike in \[LJF16, §8\], where balanced forces act on chosen points).
 //!
 //! Elastic forces towards another rest shape have neither resultant nor moment, so that whatever a drive does, the body goes nowhere by itself: it has to push the fluid.
 
@@ -34,6 +34,7 @@ pub enum Wave {
 }
 
 /// Part of a period in which a pulse rises.
+/// A choice: fast in, slowly back.
 const RISE: f64 = 0.2;
 
 impl Drive {

@@ -42,19 +42,26 @@ pub struct BodyCopy {
 
 /// All reduced bodies of a scene.
 pub struct ReducedBodies {
-    bodies: Vec<Member>,
+    bodies: Vec<ReducedMember>,
     /// Where bodies may be, m.
     room: Bounds,
 }
 
-struct Member {
+/// What its surface does.
+#[derive(Clone)]
+enum Contour {
+    /// Without modes it keeps its shape, in its own frame.
+    Kept(Shape),
+    Deforming,
+}
+
+struct ReducedMember {
     name: String,
     interface: Interface,
     body: ReducedBody,
-    /// Of a body without modes, its shape in its own frame.
-    shape: Option<Shape>,
+    contour: Contour,
     /// Vertices of the surface that may touch something.
-    free: Arc<Vec<u32>>,
+    movable: Arc<Vec<u32>>,
     /// Vertices as the scene has them, m.
     start: Vec<DVec3>,
     drives: Arc<Vec<Drive>>,
@@ -112,19 +119,22 @@ impl ReducedBodies {
         for reduced in described {
             let Elastic { name, interface, rest, .. } = &reduced.elastic;
             let basis = Arc::new(reduced.basis(flat).map_err(|source| (name.clone(), source))?);
-            let shape = (basis.count == 0).then(|| Shape::Mesh(Arc::new(basis.surface.clone())));
-            let free: Arc<Vec<u32>> =
+            let contour = match basis.count {
+                0 => Contour::Kept(Shape::Mesh(Arc::new(basis.surface.clone()))),
+                _ => Contour::Deforming,
+            };
+            let movable: Arc<Vec<u32>> =
                 Arc::new((0..basis.held.len()).filter(|&v| !basis.held[v]).map(|v| v as u32).collect());
             let drives = Arc::new(reduced.drives.clone());
             for copy in &reduced.copies {
-                bodies.push(Member {
+                bodies.push(ReducedMember {
                     drives: drives.clone(),
                     phase: copy.phase,
                     name: copy.name.clone(),
                     interface: *interface,
                     body: reduced.body(basis.clone(), copy),
-                    shape: shape.clone(),
-                    free: free.clone(),
+                    contour: contour.clone(),
+                    movable: movable.clone(),
                     start: basis.vertices.iter().map(|&v| copy.place.apply(rest.vertices[v as usize])).collect(),
                 });
             }
@@ -132,7 +142,7 @@ impl ReducedBodies {
         Ok(Self { bodies, room })
     }
 
-    fn active(&self) -> impl Iterator<Item = (usize, &Member)> {
+    fn active(&self) -> impl Iterator<Item = (usize, &ReducedMember)> {
         self.bodies.iter().enumerate().filter(|(_, member)| member.body.state.active)
     }
 
@@ -143,7 +153,7 @@ impl ReducedBodies {
     }
 }
 
-impl Member {
+impl ReducedMember {
     /// Its shape at rest at a time, s: q, m.
     fn rest(&self, time: f64) -> Vec<f64> {
         let of_mode = |k: usize| {
@@ -165,13 +175,7 @@ impl Member {
         if count == 0 {
             return Follow::Rigid { centre };
         }
-        let felt: Vec<bool> = (0..count).map(|k| body.basis.is_felt(k)).collect();
-        let direction = |place: usize| {
-            let (n, k) = (place / count, place % count);
-            if felt[k] { body.direction(n, k) } else { DVec3::ZERO }
-        };
-        let directions = (0..count * body.positions.len()).map(direction).collect();
-        Follow::Reduced { centre, columns: count, directions }
+        Follow::Reduced { centre, columns: count, directions: body.directions() }
     }
 }
 
@@ -184,9 +188,9 @@ impl Family for ReducedBodies {
     fn outlines(&self) -> Vec<Outline<'_>> {
         let outlines = self.bodies.iter().map(|member| {
             let interface = member.interface;
-            let form = match &member.shape {
-                Some(shape) => Form::Posed { shape, interface },
-                None => Form::Deforming { surface: &member.body.basis.surface, interface },
+            let form = match &member.contour {
+                Contour::Kept(shape) => Form::Posed { shape, interface },
+                Contour::Deforming => Form::Deforming { surface: &member.body.basis.surface, interface },
             };
             Outline { name: &member.name, kind: "reduced", form }
         });
@@ -194,11 +198,11 @@ impl Family for ReducedBodies {
     }
 
     fn skin(&self, solid: usize) -> Skin<'_> {
-        let Member { body, shape, .. } = &self.bodies[solid];
+        let ReducedMember { body, contour, .. } = &self.bodies[solid];
         let (whole, is_there) = (body.whole(), body.state.active);
-        match shape {
-            Some(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
-            None => Skin::Deforming {
+        match contour {
+            Contour::Kept(_) => Skin::Posed(Place { pose: body.pose(), velocity: whole, is_there }),
+            Contour::Deforming => Skin::Deforming {
                 positions: &body.positions,
                 velocities: &body.velocities,
                 whole,
@@ -210,7 +214,7 @@ impl Family for ReducedBodies {
 
     fn advance(&mut self, _time: f64, dt: f64) {
         let room = self.room;
-        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+        for ReducedMember { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
             body.advance(dt);
             let all = Bounds::of(&body.positions);
             let is_beyond = |a: usize| all.max[a] < room.min[a] || all.min[a] > room.max[a];
@@ -228,7 +232,7 @@ impl Family for ReducedBodies {
     }
 
     fn freedoms(&self, surfaces: &[SurfaceId], dt: f64) -> Vec<Freedoms> {
-        let unit = |(solid, member): (usize, &Member)| {
+        let unit = |(solid, member): (usize, &ReducedMember)| {
             let body = &member.body;
             let (own, n) = (body.freedoms(), padded(body.freedoms()));
             let mut velocity = body.motion();
@@ -254,15 +258,15 @@ impl Family for ReducedBodies {
     }
 
     fn expect(&mut self, part: f64, dt: f64) {
-        for Member { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
+        for ReducedMember { body, .. } in self.bodies.iter_mut().filter(|member| member.body.state.active) {
             body.expect(part * dt, dt);
         }
     }
 
     fn touchers(&self) -> Vec<Toucher<'_>> {
         let toucher = |(solid, _)| {
-            let Member { body, free, start, .. } = &self.bodies[solid];
-            Toucher { solid, vertices: free, positions: &body.positions, velocities: &body.velocities, start }
+            let ReducedMember { body, movable, start, .. } = &self.bodies[solid];
+            Toucher { solid, vertices: movable, positions: &body.positions, velocities: &body.velocities, start }
         };
         self.active().map(toucher).collect()
     }
@@ -272,7 +276,7 @@ impl Family for ReducedBodies {
     }
 
     fn state(&self) -> Vec<f64> {
-        let of_body = |member: &Member| {
+        let of_body = |member: &ReducedMember| {
             let ReducedState { position, rotation, velocity, angular_momentum, .. } = &member.body.state;
             let ReducedState { shape, rates, thrown, force, active, .. } = &member.body.state;
             let whole = [position, velocity, angular_momentum].into_iter().flat_map(|v| v.to_array());
@@ -285,7 +289,7 @@ impl Family for ReducedBodies {
     fn restore(&mut self, state: &[f64]) -> Result<(), String> {
         let mut rest = state;
         let mut states = Vec::new();
-        for Member { body, name, .. } in &self.bodies {
+        for ReducedMember { body, name, .. } in &self.bodies {
             let count = body.basis.count;
             let (own, others) =
                 rest.split_at_checked(14 + 3 * count + 6 + count).ok_or(format!("too short for {name:?}"))?;
@@ -310,7 +314,7 @@ impl Family for ReducedBodies {
         if !rest.is_empty() {
             return Err(format!("{} numbers too many", rest.len()));
         }
-        for (Member { body, .. }, state) in self.bodies.iter_mut().zip(states) {
+        for (ReducedMember { body, .. }, state) in self.bodies.iter_mut().zip(states) {
             if body.state != state {
                 body.state = state;
                 body.take_shape();

@@ -1,4 +1,5 @@
-//! The lowest modes of a body of tetrahedra, K s = ω² M s, and uniform dilation \[LJF16, §3\].
+//! The lowest modes of a body of tetrahedra, K s = ω² M s \[LJF16, §3, §8\], and, unlike there, uniform dilation: without it a body could not give
+//! way in a closed box.
 //!
 //! A space is built by inverse iteration with several vectors at once (block Lanczos with all orthogonalised against all, so that equal frequencies
 //! are found as often as they occur), and K is made diagonal in it. A = M + Δt²K of an elastic step is the inverse that this takes, with a step so long that
@@ -225,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Row Q2: a free ball; asked for seven, there are five that twist it, five that make it an egg, and dilation.
+    /// Row Q2: a ball that nothing holds; asked for seven, there are five that twist it, five that make it an egg, and dilation.
     #[test]
     fn a_ball_has_its_modes_in_fives() {
         let (rest, _) = TetMesh::stuff(&Shape::Sphere { radius: 1.0 }, 0.2).unwrap();

@@ -81,7 +81,7 @@ pub enum RigidError {
         /// Body's name.
         body: String,
     },
-    /// A joint names a body that is not there.
+    /// A joint refers to a body that is not there.
     #[error("joint {joint} names body number {body}, there are {bodies}")]
     Missing {
         /// Number of the joint, from 0.
@@ -146,7 +146,7 @@ pub enum RigidWarning {
         /// m.
         depth: f64,
     },
-    /// A joint constrains nothing that others leave free.
+    /// A joint constrains nothing that others allow.
     #[error("joint {joint} is redundant and was dropped: the joints before it already hold everything it would")]
     RedundantJoint {
         /// Number of the joint, from 0.

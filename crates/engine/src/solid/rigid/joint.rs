@@ -14,7 +14,7 @@ use rapier3d_f64::prelude::{GenericJoint, GenericJointBuilder, JointAxesMask, Po
 /// other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Joint {
-    /// What it leaves free.
+    /// The motion that it allows.
     pub kind: JointKind,
     /// Number of the first body.
     pub body: usize,
@@ -24,7 +24,7 @@ pub struct Joint {
     pub anchor: DVec3,
 }
 
-/// What a joint leaves free.
+/// The motion that a joint allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JointKind {
     /// Turning about the anchor (ball and socket).

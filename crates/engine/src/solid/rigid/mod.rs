@@ -9,7 +9,7 @@
 //!           taken back first. Then bodies move.
 //! ```
 //!
-//! Contact and joints are Rapier's: convex parts, soft constraints solved by sub-steps, with impulses that start from
+//! Contact and joints are Rapier's: convex parts, constraints that give way a little, solved by sub-steps, with impulses that start from
 //! those of the last step. Each solve is one Rapier step on a copy of its world; `predict` throws the copy away,
 //! `advance` keeps it. Without impulses in between, `predict` and `advance` therefore agree, and a block at the bottom
 //! of a pool stays there though the water lifts it. A body that touched nothing moves by our own integrator
@@ -43,7 +43,7 @@ use crate::geometry::{Bounds, Pose, RigidVelocity};
 use crate::solid::{Motion, Place, Skin};
 use glam::DVec3;
 use joint::Tie;
-use momentum::{Member, Momentum};
+use momentum::{GroupMember, Momentum};
 use rapier3d_f64::prelude::*;
 use state::{Contacts, Memory};
 
@@ -95,7 +95,7 @@ pub struct Rigids {
 }
 
 /// What a solve of contact and joints makes of a body.
-struct Solved {
+struct ContactSolved {
     position: DVec3,
     rotation: glam::DQuat,
     velocity: DVec3,
@@ -181,7 +181,7 @@ impl Rigids {
         *kind = *kind + push;
     }
 
-    /// Change a body's velocity by the part of a push that it is free to follow; returns that part.
+    /// Change a body's velocity by the part of a push that it can follow; returns that part.
     fn push(&self, b: &mut BodyState, body: usize, linear: DVec3, angular: DVec3) -> Impulse {
         let p = &self.properties[body];
         if !b.active {
@@ -225,7 +225,7 @@ impl Rigids {
                 b.velocity = s.velocity;
                 b.angular_momentum = s.angular_momentum;
             } else {
-                free(b, p);
+                take_back_reaction(b, p);
             }
         }
         self.touches(&contacts, state, [time, dt], lean)
@@ -284,7 +284,7 @@ impl Rigids {
     }
 
     /// One Rapier step from before everything that pushed: what becomes of the bodies, and of Rapier's world.
-    fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<Solved>) {
+    fn solve(&self, state: &RigidState, time: f64, dt: f64) -> (Contacts, Vec<ContactSolved>) {
         let mut contacts = state.memory.contacts();
         let before = self.set(&mut contacts, state, time, dt);
         let mut parameters = self.parameters;
@@ -306,7 +306,7 @@ impl Rigids {
                 return coast(b, p, dt);
             }
             let turned = p.world_inertia(b.rotation) * (rapier.angvel() - before[i].angular);
-            Solved {
+            ContactSolved {
                 position: rapier.translation(),
                 rotation: rapier.rotation().normalize(),
                 velocity: rapier.linvel(),
@@ -315,7 +315,7 @@ impl Rigids {
             }
         };
         let mut solved: Vec<_> = (0..self.len()).map(solve_one).collect();
-        for group in &touching.free_groups {
+        for group in &touching.groups_apart {
             self.conserve(state, group, &mut solved);
         }
         (contacts, solved)
@@ -360,7 +360,7 @@ impl Rigids {
     fn touching(&self, contacts: &Contacts, state: &RigidState) -> Touching {
         let count = self.len();
         let mut touched = vec![false; count];
-        let mut held = vec![false; count];
+        let mut bound = vec![false; count];
         let mut met = vec![false; count];
         let mut pairs = Vec::new();
         let mut meet = |a: Option<usize>, b: Option<usize>| match (a, b) {
@@ -368,7 +368,7 @@ impl Rigids {
                 (touched[a], touched[b]) = (true, true);
                 pairs.push((a, b));
             }
-            (Some(a), None) | (None, Some(a)) => (touched[a], held[a]) = (true, true),
+            (Some(a), None) | (None, Some(a)) => (touched[a], bound[a]) = (true, true),
             (None, None) => {}
         };
         let body_of = |collider| {
@@ -393,13 +393,13 @@ impl Rigids {
             let any = group.iter().any(|&body| met[body]);
             group.into_iter().for_each(|body| met[body] |= any);
         }
-        let mut free_groups = momentum::groups(count, &pairs);
-        free_groups.retain(|group| group.len() > 1 && !group.iter().any(|&body| held[body]));
-        Touching { touched, met, free_groups }
+        let mut groups_apart = momentum::groups(count, &pairs);
+        groups_apart.retain(|group| group.len() > 1 && !group.iter().any(|&body| bound[body]));
+        Touching { touched, met, groups_apart }
     }
 
     /// Give a group that only touched itself the momentum it must have.
-    fn conserve(&self, state: &RigidState, group: &[usize], solved: &mut [Solved]) {
+    fn conserve(&self, state: &RigidState, group: &[usize], solved: &mut [ContactSolved]) {
         let about = state.bodies[group[0]].position;
         let mut wanted = Momentum::ZERO;
         for &i in group {
@@ -413,8 +413,8 @@ impl Rigids {
             .map(|&i| {
                 let (s, p) = (&solved[i], &self.properties[i]);
                 let inertia = p.world_inertia(s.rotation);
-                let Solved { position, velocity, angular_momentum, .. } = *s;
-                (Member { position, inertia, velocity, angular_momentum }, p)
+                let ContactSolved { position, velocity, angular_momentum, .. } = *s;
+                (GroupMember { position, inertia, velocity, angular_momentum }, p)
             })
             .collect();
         momentum::restore(&mut members, about, wanted);
@@ -439,7 +439,7 @@ struct Touching {
     touched: Vec<bool>,
     /// By contact, or joined to one that was.
     met: Vec<bool>,
-    free_groups: Vec<Vec<usize>>,
+    groups_apart: Vec<Vec<usize>>,
 }
 
 /// Bodies that joints hold together, group by group; singles included.
@@ -449,10 +449,10 @@ fn joined(count: usize, ties: &[Tie]) -> Vec<Vec<usize>> {
 }
 
 /// A body that nothing touches, after `dt` (s).
-fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
+fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> ContactSolved {
     let velocity = b.velocity - b.reaction.linear / p.mass;
     let angular_momentum = b.angular_momentum - b.reaction.angular;
-    Solved {
+    ContactSolved {
         position: b.position + dt * velocity,
         rotation: rotation::turn(&p.principal, b.rotation, angular_momentum, dt),
         velocity,
@@ -462,7 +462,7 @@ fn coast(b: &BodyState, p: &MassProperties, dt: f64) -> Solved {
 }
 
 /// What Rapier is not to find in a body's velocity: the predicted reaction, and the load, which it adds sub-step by
-/// sub-step to a body that was held (one that flies has it at once, so that a bounce gives back all its speed). What joints answer
+/// sub-step to a body that was stopped (one that flies has it at once, so that a bounce gives back all its speed). What joints answer
 /// to a body that flies stays. The fluid may push a light body with hundreds of times what it takes to move it, and joints bear that, but only where the body was when
 /// both answered: with such a one among those that joints hold together, all go on as they are.
 fn since(b: &BodyState, buoyant: bool) -> Impulse {
@@ -474,7 +474,7 @@ fn since(b: &BodyState, buoyant: bool) -> Impulse {
 }
 
 /// Take the predicted reaction back.
-fn free(b: &mut BodyState, p: &MassProperties) {
+fn take_back_reaction(b: &mut BodyState, p: &MassProperties) {
     b.velocity -= b.reaction.linear / p.mass;
     b.angular_momentum -= b.reaction.angular;
     b.reaction = Impulse::default();

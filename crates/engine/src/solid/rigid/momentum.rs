@@ -1,7 +1,7 @@
 //! Bodies that touch only each other keep their momentum, to round-off.
 //!
 //! Rapier applies contact and joint impulses in equal and opposite pairs, but over sub-steps, at lever arms that lag
-//! behind the motion, and moves bodies apart by displacements that carry no momentum. What a free group thereby gains
+//! behind the motion, and moves bodies apart by displacements that carry no momentum. What such a group thereby gains
 //! or loses (a second-order amount) is taken back here as one rigid motion of the whole group: the change of velocities
 //! with the least kinetic energy that restores linear and angular momentum.
 
@@ -9,7 +9,7 @@ use super::body::MassProperties;
 use glam::{DMat3, DVec3};
 
 /// One body of a group, after contact.
-pub struct Member {
+pub struct GroupMember {
     /// Centre of mass, m.
     pub position: DVec3,
     /// Inertia in world axes, kg m².
@@ -41,7 +41,7 @@ impl Momentum {
 }
 
 /// Change velocities so that the group's momentum about `about` (m) is `wanted`.
-pub fn restore(members: &mut [(Member, &MassProperties)], about: DVec3, wanted: Momentum) {
+pub fn restore(members: &mut [(GroupMember, &MassProperties)], about: DVec3, wanted: Momentum) {
     let Some((_, first)) = members.first() else { return };
     let (sliding, turning) = (first.sliding, first.turning);
     let mass: f64 = members.iter().map(|(_, p)| p.mass).sum();

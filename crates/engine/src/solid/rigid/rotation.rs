@@ -1,4 +1,4 @@
-//! The free turning of a rigid body: q̇ = ½ω q, ω = R I⁻¹ Rᵀ L, with the angular momentum L constant in the world.
+//! How a rigid body turns that nothing touches: q̇ = ½ω q, ω = R I⁻¹ Rᵀ L, with the angular momentum L constant in the world.
 //!
 //! L is the state variable, so it is conserved whatever the step. The orientation follows by splitting the Hamiltonian
 //! ½ℓᵀI⁻¹ℓ (ℓ = RᵀL) as ½|ℓ|²/I₂ + ½(1/I₁ − 1/I₂)ℓ₁² + ½(1/I₃ − 1/I₂)ℓ₃². Each part is a rotation in closed form: the

@@ -112,7 +112,7 @@ fn insert_room(contacts: &mut Contacts, room: &Room, names: &mut Vec<String>) ->
     let frame = contacts.bodies.insert(RigidBodyBuilder::fixed());
     names.push("the world".into());
     for axis in Axis::ALL {
-        for (side, name) in ["lower", "upper"].into_iter().enumerate() {
+        for (side, end) in ["lower", "upper"].into_iter().enumerate() {
             let a = axis.index();
             if !room.closed[a][side] || room.flat[a] {
                 continue;
@@ -122,7 +122,7 @@ fn insert_room(contacts: &mut Contacts, room: &Room, names: &mut Vec<String>) ->
             let wall = contacts.bodies.insert(RigidBodyBuilder::fixed().translation(at));
             let shape = unfeeling(SharedShape::halfspace(inwards));
             contacts.colliders.insert_with_parent(shape, wall, &mut contacts.bodies);
-            names.push(format!("the {name} wall along {}", letter(a)));
+            names.push(format!("the {end} wall along {}", letter(a)));
         }
     }
     frame

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// Everything about rigid bodies that changes, and nothing else: what a checkpoint holds.
+/// Everything about rigid bodies that changes, and nothing else: what a checkpoint keeps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RigidState {
     /// In the order of the scene.

@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 
 /// The cells of a level that are smoothed more often.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Band {
+pub(super) struct BandSweeps {
     cells: Vec<BandCell>,
     /// Numbers of the cells by colour.
     colours: [Vec<u32>; 2],
@@ -43,12 +43,12 @@ struct BandCell {
 }
 
 impl BandCell {
-    /// Σ a v over the neighbours that `names` gives.
-    fn around(&self, names: &[u32; 6], v: impl Fn(usize) -> f64) -> f64 {
+    /// Σ a v over the neighbours that `numbers` has.
+    fn around(&self, numbers: &[u32; 6], v: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
-        for (&face, &name) in self.faces.iter().zip(names) {
-            if name != NONE {
-                sum += f64::from(face) * v(name as usize);
+        for (&face, &number) in self.faces.iter().zip(numbers) {
+            if number != NONE {
+                sum += f64::from(face) * v(number as usize);
             }
         }
         sum
@@ -86,7 +86,7 @@ fn distances<T: Real>(level: &Level<T>) -> Vec<u8> {
     distance
 }
 
-impl Band {
+impl BandSweeps {
     /// The band of a level, to be swept over `sweeps` times.
     pub fn build<T: Real>(&mut self, level: &Level<T>, sweeps: usize) {
         *self = Self { sweeps, ..Self::default() };

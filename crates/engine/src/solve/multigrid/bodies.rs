@@ -43,7 +43,7 @@ use rayon::prelude::*;
 
 /// The bodies and pockets on one level.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bodies<T> {
+pub(super) struct LevelBodies<T> {
     /// Columns of vertices, which come before all others.
     patched: Patched<T>,
     /// Columns of the bodies, then of the pockets.
@@ -58,9 +58,9 @@ pub(super) struct Bodies<T> {
     /// Of Σ itself, where the level is small.
     bottom: Option<Cholesky>,
     /// Both without the bodies, if there are pockets as well.
-    held: Option<Box<HeldColumns>>,
+    alone: Option<Box<PocketsAlone>>,
     /// Whether the bodies are left out.
-    pub is_held: bool,
+    pub are_left_out: bool,
     /// y: what was subtracted, per column.
     pushed: Vec<f64>,
     work: Vec<f64>,
@@ -68,9 +68,9 @@ pub(super) struct Bodies<T> {
     saved: Vec<f64>,
 }
 
-/// What takes the place of `Bodies::factor` and `Bodies::bottom` when bodies are held.
+/// What takes the place of `LevelBodies::factor` and `LevelBodies::bottom` when bodies are left out.
 #[derive(Clone, Debug, Default)]
-struct HeldColumns {
+struct PocketsAlone {
     factor: Cholesky,
     bottom: Option<Cholesky>,
 }
@@ -101,7 +101,7 @@ pub(super) struct Extra {
     pub visits_twice: bool,
 }
 
-impl<T: Real> Bodies<T> {
+impl<T: Real> LevelBodies<T> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty() && self.patched.k.columns == 0
@@ -114,7 +114,7 @@ impl<T: Real> Bodies<T> {
 
     /// Whether the coarser level is worth a second visit.
     pub fn visits_twice(&self) -> bool {
-        self.visits_twice && !self.is_held
+        self.visits_twice && !self.are_left_out
     }
 
     /// Whether the level is solved directly.
@@ -140,26 +140,26 @@ impl<T: Real> Bodies<T> {
     /// Factorise Σ of a small level.
     pub fn build_bottom(&mut self, extra: Extra, level: &Level<T>) {
         let Extra { mut bodies, patches, mut pockets, .. } = extra;
-        // On so small a grid, vertices may as well not hold one another.
+        // On so small a grid, vertices may as well not drag one another.
         bodies.blocks.extend((patches.columns > 0).then(|| patches.whole()));
         pockets.iter_mut().for_each(|(_, row)| row.resize(bodies.columns(), 0.0));
         *self = Self { pockets: pockets.iter().map(Node::new).collect(), ..Self::default() };
         self.bottom = Some(factorise(&bodies, &pockets, level));
         if self.has_pockets() && bodies.columns() > 0 {
-            self.held = Some(Box::new(HeldColumns {
+            self.alone = Some(Box::new(PocketsAlone {
                 bottom: Some(factorise(&LowRank::default(), &pockets, level)),
-                ..HeldColumns::default()
+                ..PocketsAlone::default()
             }));
         }
     }
 
     /// z ← Σ⁻¹ (`scale` b) on a small level, if this is one; returns b·z.
     pub fn solve_bottom<B: Real>(&mut self, b: &[B], scale: f64, z: &mut [T]) -> Option<f64> {
-        let free = self.bottom.as_ref()?;
-        let held = self.held.as_ref().and_then(|held| held.bottom.as_ref()).filter(|_| self.is_held);
+        let whole = self.bottom.as_ref()?;
+        let alone = self.alone.as_ref().and_then(|alone| alone.bottom.as_ref()).filter(|_| self.are_left_out);
         let all = b.iter().map(|b| b.f64()).chain(self.pockets.iter().map(|pocket| pocket.rhs));
         let mut v: Vec<f64> = all.map(|b| scale * b).collect();
-        held.unwrap_or(free).solve(&mut v);
+        alone.unwrap_or(whole).solve(&mut v);
         z.iter_mut().zip(&v).for_each(|(z, v)| *z = T::of(*v));
         let mut product: f64 = b.iter().zip(&v).map(|(b, v)| b.f64() * v).sum();
         for (pocket, &v) in self.pockets.iter_mut().zip(&v[b.len()..]) {
@@ -171,7 +171,7 @@ impl<T: Real> Bodies<T> {
 
     /// r ← r − Σ x beyond L, and the same for the right-hand sides of the pockets; x is that of the last cycle.
     pub fn subtract_product(&mut self, x: &[T], r: &mut [T]) {
-        let Self { patched, blocks, pockets, moving, work, is_held, .. } = self;
+        let Self { patched, blocks, pockets, moving, work, are_left_out, .. } = self;
         gather(
             (patched, blocks),
             work,
@@ -183,7 +183,7 @@ impl<T: Real> Bodies<T> {
         for pocket in pockets.iter() {
             mu[first..].iter_mut().zip(&pocket.row).for_each(|(mu, c)| *mu += c * pocket.value);
         }
-        if *is_held {
+        if *are_left_out {
             mu.fill(0.0);
         }
         for (pocket, drawn) in pockets.iter_mut().zip(drawn) {
@@ -220,9 +220,9 @@ impl<T: Real> Bodies<T> {
         *self = Self { patched, blocks, moving: columns, visits_twice, ..Self::default() };
         let bodies = LowRank { blocks: blocks_coarse };
         let mut coarser = Extra { bodies, patches: Patches::default(), pockets: Vec::new(), visits_twice };
-        let held: Vec<(Columns<T>, Felt<T>, Block)> =
+        let of_pockets: Vec<(Columns<T>, Felt<T>, Block)> =
             pockets.par_iter().map(|(k, _)| Columns::of_pocket(k, fine, coarse)).collect();
-        for (pocket, (columns, felt, k_coarse)) in pockets.iter().zip(held) {
+        for (pocket, (columns, felt, k_coarse)) in pockets.iter().zip(of_pockets) {
             // P hands on corrections of pockets to the cells, so its transpose hands on rows of C to the pockets.
             let mut row = pocket.1.clone();
             let mut rest = &mut row[..];
@@ -263,17 +263,17 @@ impl<T: Real> Bodies<T> {
             let rows = h.chunks_exact(columns).skip(self.moving);
             let alone = rows.flat_map(|row| row[self.moving..].to_vec()).collect();
             let factor = Cholesky::quasi_definite(n, 0, alone);
-            self.held = Some(Box::new(HeldColumns { factor, bottom: None }));
+            self.alone = Some(Box::new(PocketsAlone { factor, bottom: None }));
         }
         self.factor = Cholesky::quasi_definite(columns, self.moving, h);
     }
 
     /// y ← H⁻¹ y.
     fn solve(&self, y: &mut [f64]) {
-        match &self.held {
-            Some(held) if self.is_held => {
+        match &self.alone {
+            Some(alone) if self.are_left_out => {
                 y[..self.moving].fill(0.0);
-                held.factor.solve(&mut y[self.moving..]);
+                alone.factor.solve(&mut y[self.moving..]);
             }
             _ => self.factor.solve(y),
         }
@@ -380,7 +380,7 @@ impl<T: Real> Bodies<T> {
         self.pockets.iter_mut().zip(more).for_each(|(pocket, more)| pocket.value += more);
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         let block = |block: &Block<T>| 4 * block.cells.capacity() + size_of::<T>() * block.values.capacity();
         let columns = |c: &Columns<T>| block(&c.k) + block(&c.t) + block(&c.f) + block(&c.f_coarse);

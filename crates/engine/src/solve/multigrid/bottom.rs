@@ -67,7 +67,7 @@ pub(super) fn factorise<T: Real>(bodies: &LowRank, pockets: &[(Block, Vec<f64>)]
 }
 
 /// Sets of nodes that nothing ties to a known pressure, of a matrix whose lower triangle is given: whether each node belongs. Of the others, those get what is
-/// `little` that hangs on it: a stiff body in a full box. Without it the level would be too soft by far, and a second visit would overshoot: 2 M − M Σ M is definite
+/// `little` that hangs on it: a stiff body in a full box. Without it the level would give way by far too easily, and a second visit would overshoot: 2 M − M Σ M is definite
 /// only for M Σ < 2.
 fn find_ties(n: usize, little: &[f64], lower: &mut [f64]) -> Vec<Vec<bool>> {
     let mut is_seen = vec![false; n];

@@ -352,19 +352,19 @@ fn rounded<T: Real>(block: &Block) -> Block<T> {
     Block { cells: cells.clone(), columns: *columns, values: values.iter().map(|&v| T::of(v)).collect() }
 }
 
-/// Rows that are not zero, under the number that `name` gives them.
+/// Rows that are not zero, under the number that `renumber` gives them.
 fn rows_of<V: Real, T: Real>(
     values: &[V],
     columns: usize,
     cells: impl Iterator<Item = usize>,
-    name: impl Fn(usize) -> usize,
+    renumber: impl Fn(usize) -> usize,
 ) -> Block<T> {
     let is_something = |n: &usize| values[columns * n..][..columns].iter().any(|&v| v != V::default());
     let rows: Vec<usize> = cells.filter(is_something).collect();
     let mut block =
         Block { cells: Vec::with_capacity(rows.len()), columns, values: Vec::with_capacity(columns * rows.len()) };
     for n in rows {
-        block.cells.push(name(n) as u32);
+        block.cells.push(renumber(n) as u32);
         block.values.extend(values[columns * n..][..columns].iter().map(|&v| T::of(v.f64())));
     }
     block

@@ -3,10 +3,10 @@
 use super::super::laplacian::Laplacian;
 use super::super::real::Real;
 use super::super::stencil::{Network, Plane};
-use super::band::Band;
-use super::bodies::Bodies;
+use super::band::BandSweeps;
+use super::bodies::LevelBodies;
 use super::sweep::{Smooth, build_plane, coefficients, convert_plane, factor, subtract_product};
-use super::transfer::{Moments, open_faces};
+use super::transfer::{BlockMoments, open_faces};
 use rayon::prelude::*;
 
 /// One level of the hierarchy.
@@ -19,9 +19,9 @@ pub(super) struct Level<T> {
     /// b·z of each plane.
     pub dots: Vec<f64>,
     /// The solids that answer pressure.
-    pub bodies: Bodies<T>,
+    pub bodies: LevelBodies<T>,
     /// What is smoothed more often.
-    pub band: Band,
+    pub band: BandSweeps,
     /// What a level below the finest has besides.
     pub coarse: Coarse<T>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Coarse<T> {
     /// Widths of the cells along each axis, in cells of the finest level.
     widths: [Vec<f64>; 3],
     pub open: Vec<u8>,
-    pub moments: Moments<T>,
+    pub moments: BlockMoments<T>,
     pub rhs: Vec<T>,
     pub x: Vec<T>,
     /// What a second visit adds to `x`; empty if there is none.
@@ -204,7 +204,7 @@ impl<T: Real> Level<T> {
         &self.coarse.widths
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(Plane::bytes).sum::<usize>()
             + size_of::<T>() * self.black.capacity()

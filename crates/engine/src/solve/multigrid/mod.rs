@@ -26,7 +26,7 @@ use super::pockets::Pocket;
 use super::real::Real;
 use super::stencil::Network;
 use crate::grid::{CellField, FaceField};
-use bodies::{Bodies, Extra};
+use bodies::{Extra, LevelBodies};
 use columns::felt;
 use level::{Coarse, Level};
 use passes::Ring;
@@ -56,7 +56,7 @@ pub struct Multigrid<T> {
     unit: f64,
     scale: f64,
     /// Whether the bodies are left out.
-    holds_bodies: bool,
+    without_bodies: bool,
     /// Where the pressures of pockets are kept.
     nodes: Vec<usize>,
 }
@@ -117,7 +117,7 @@ impl<T: Real> Multigrid<T> {
         extra.visits_twice = visits_twice && low_rank.columns() > 0;
         for l in 0..self.levels.len() {
             let (finer, coarser) = self.levels.split_at_mut(l + 1);
-            let (fine, mut bodies) = (&mut finer[l], Bodies::default());
+            let (fine, mut bodies) = (&mut finer[l], LevelBodies::default());
             match coarser.first_mut() {
                 Some(coarse) if fine.dims.iter().product::<usize>() > BOTTOM => {
                     extra = bodies.build(extra, fine, coarse);
@@ -166,8 +166,8 @@ impl<T: Real> Multigrid<T> {
     }
 
     /// Whether the next cycles are for L alone, as if there were no bodies.
-    pub fn hold_bodies(&mut self, held: bool) {
-        self.holds_bodies = held;
+    pub fn leave_out_bodies(&mut self, without_bodies: bool) {
+        self.without_bodies = without_bodies;
     }
 
     /// Scale right-hand sides by about 1 ÷ `norm` from now on.
@@ -180,7 +180,7 @@ impl<T: Real> Multigrid<T> {
         self.unit * self.scale
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.levels.iter().map(Level::bytes).sum::<usize>() + self.rings.iter().map(Ring::bytes).sum::<usize>()
     }
@@ -192,7 +192,7 @@ impl<T: Real> Preconditioner for Multigrid<T> {
     fn apply(&mut self, r: &mut [f64], z: &mut [T]) -> f64 {
         let Self { levels, nodes, .. } = self;
         levels[0].bodies.set_rhs(nodes.iter().map(|&node| r[node]));
-        let shared = &mut Workspace { rings: &mut self.rings, holds_bodies: self.holds_bodies };
+        let shared = &mut Workspace { rings: &mut self.rings, without_bodies: self.without_bodies };
         let product = cycle(levels, r, self.scale, z, shared);
         nodes.iter().zip(levels[0].bodies.values()).for_each(|(&node, value)| z[node] = T::of(value));
         product
@@ -202,7 +202,7 @@ impl<T: Real> Preconditioner for Multigrid<T> {
 /// What all levels share.
 struct Workspace<'a, T> {
     rings: &'a mut [Ring<T>],
-    holds_bodies: bool,
+    without_bodies: bool,
 }
 
 /// z ← V b on the first of `levels`; returns b·z. `b` is changed in between.
@@ -214,9 +214,9 @@ fn cycle<T: Real, B: Real>(
     shared: &mut Workspace<T>,
 ) -> f64 {
     let (fine, coarser) = levels.split_first_mut().expect("at least one level");
-    let nobody = shared.holds_bodies && !fine.bodies.has_pockets();
-    let mut bodies = if nobody { Bodies::default() } else { std::mem::take(&mut fine.bodies) };
-    bodies.is_held = shared.holds_bodies;
+    let nobody = shared.without_bodies && !fine.bodies.has_pockets();
+    let mut bodies = if nobody { LevelBodies::default() } else { std::mem::take(&mut fine.bodies) };
+    bodies.are_left_out = shared.without_bodies;
     let product = if let Some(product) = bodies.solve_bottom(b, scale, z) {
         product
     } else if let Some(coarse) = coarser.first_mut() {

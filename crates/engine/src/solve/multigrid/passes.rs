@@ -17,7 +17,7 @@
 use super::super::real::Real;
 use super::level::{Coarse, Level};
 use super::sweep::{Around, divide, scale_by_factor, sweep};
-use super::transfer::{Moments, add_row, interpolate};
+use super::transfer::{BlockMoments, add_row, interpolate};
 use rayon::prelude::*;
 
 /// Planes in flight of one slab, one colour each; a stage's plane k is kept at index k modulo the number kept.
@@ -71,7 +71,7 @@ impl<T: Real> Ring<T> {
         self.b_red.iter_mut().chain(&mut self.b_black).chain(self.stages.as_flattened_mut())
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         size_of::<T>() * 16 * self.b_red[0].data.capacity()
     }
@@ -79,7 +79,7 @@ impl<T: Real> Ring<T> {
 
 impl<T: Real> Level<T> {
     /// Pre-smooth from zero and gather the residual: `scale`·b → black values, and moments for the coarser level.
-    pub fn descend<B: Real>(&mut self, b: &[B], scale: f64, moments: &mut Moments<T>, rings: &mut [Ring<T>]) {
+    pub fn descend<B: Real>(&mut self, b: &[B], scale: f64, moments: &mut BlockMoments<T>, rings: &mut [Ring<T>]) {
         let [nx, ny, nz] = self.dims;
         let half = nx.div_ceil(2);
         let slab = self.slab(rings.len());

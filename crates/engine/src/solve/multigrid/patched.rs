@@ -178,7 +178,7 @@ impl<T: Real> Patched<T> {
         }
     }
 
-    /// Bytes held.
+    /// Memory, bytes.
     pub fn bytes(&self) -> usize {
         self.k.bytes() + self.t.bytes() + self.f.bytes() + size_of::<[(u32, T); 4]>() * self.parents.capacity()
     }

@@ -1,7 +1,7 @@
 //! One row of one colour: the innermost loops of the cycle.
 //!
 //! Cells are coloured like a chess board, red where i + j + k is even. A sweep over one colour needs the values of the
-//! other colour only, so fields are kept per colour: a row of n cells becomes ⌈n/2⌉ *slots*, slot m holding cell 2m or
+//! other colour only, so fields are kept per colour: a row of n cells becomes ⌈n/2⌉ *slots*, slot m having cell 2m or
 //! 2m+1, whichever has the colour. With `parity` the one it is (0 or 1), the neighbours along x are slots m+parity−1
 //! and m+parity of the other colour, and those across y and z are slots m of the neighbouring rows: no stride, no mask.
 

@@ -18,7 +18,7 @@ use super::super::stencil::Network;
 use rayon::prelude::*;
 
 /// Sums and differences along x, y, z of the children of every coarse cell.
-pub(super) type Moments<T> = [Vec<T>; 4];
+pub(super) type BlockMoments<T> = [Vec<T>; 4];
 
 /// A face whose conductance is below this share of its cell's largest counts as closed to interpolation.
 /// Between 0.2 and 0.6 iterations are the same, below 0.05 they grow (docs/pressure-solver.md, *What was tried*).
@@ -61,7 +61,7 @@ pub(super) fn add_row<T: Real>(residual: &[T], parity: [usize; 3], moments: [&mu
 }
 
 /// The coarse right-hand side from the moments: the transpose of [`interpolate`].
-pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &Moments<T>, open: &[u8], rhs: &mut [T]) {
+pub(super) fn restrict<T: Real>(dims: [usize; 3], moments: &BlockMoments<T>, open: &[u8], rhs: &mut [T]) {
     let [nx, ny, nz] = dims;
     rhs.par_chunks_mut(nx * ny).enumerate().with_min_len((8192 / (nx * ny)).max(1)).for_each(|(k, plane)| {
         for (j, out) in plane.chunks_exact_mut(nx).enumerate() {
@@ -181,7 +181,7 @@ mod tests {
                 (0..6).map(|f| u8::from(inner(f) && random() > -0.3) << f).sum()
             })
             .collect();
-        let mut moments: Moments<f64> = std::array::from_fn(|_| vec![0.0; n]);
+        let mut moments: BlockMoments<f64> = std::array::from_fn(|_| vec![0.0; n]);
         let (mut row, mut product) = (vec![0.0; 5], 0.0);
         for k in 0..fine[2] {
             for j in 0..fine[1] {

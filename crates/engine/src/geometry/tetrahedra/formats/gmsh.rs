@@ -13,7 +13,7 @@ const FORMAT: &str = "MSH";
 /// Gmsh's number for tetrahedra of four nodes.
 const TETRAHEDRON: u32 = 4;
 
-/// What a file holds.
+/// What a file contains.
 #[derive(Default)]
 struct Contents {
     tags: Vec<i64>,
@@ -47,7 +47,7 @@ pub fn parse(bytes: &[u8]) -> Result<TetMesh, TetError> {
                 end_of(&mut words, b"$EndElements")?;
             }
             _ if section.starts_with(b"$") => {
-                // Up to `$EndWhatever`; section bodies hold no such words.
+                // Up to `$EndWhatever`; section bodies have no such words.
                 while !words
                     .next()
                     .ok_or_else(|| words.wrong(format!("{} has no end", excerpt(section))))?

@@ -59,7 +59,7 @@ fn read_tetrahedra(bytes: &[u8], vertices: usize, base: i64) -> Result<Vec<[u32;
     Ok(tetrahedra)
 }
 
-/// Lines that hold more than a comment.
+/// Lines that have more than a comment.
 struct Records<'a> {
     format: &'static str,
     lines: Box<dyn Iterator<Item = (usize, &'a [u8])> + 'a>,
