@@ -141,24 +141,53 @@ fn faces_in_planes_of_the_grid_are_faces_like_all_others() {
     assert!((on.y / beside.y - 1.0).abs() < 1e-4 && on.x.abs().max(on.z.abs()) < 1e-5, "elastic: {on} {beside}");
 }
 
+/// It goes on straight: what is beside faces in planes of the grid is not decided by round-off in later steps, either.
+#[test]
+fn a_box_in_planes_of_the_grid_rises_straight() {
+    for (cells, size, ratio) in [(12, 1.0 / 6.0, 0.01), (16, 0.25, 0.1), (16, 0.25, 0.5)] {
+        let mut params = still_air([cells; 3], 1.0 / cells as f64);
+        let smoke = params.fluid.smoke_mut().unwrap();
+        (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
+        params.time = fixed_step(1.0 / 60.0);
+        params.pressure.params.tolerance = 1e-11;
+        let pose = Pose { position: DVec3::new(0.5, size, 0.5), rotation: DQuat::IDENTITY };
+        params.bodies = vec![body(Shape::Box { size: DVec3::splat(size) }, pose, ratio)];
+        let mut world = World::new(params).unwrap();
+        let (mut aside, mut turning, mut fastest) = (0.0_f64, 0.0_f64, 0.0_f64);
+        for _ in 0..30 {
+            let found = world.step().unwrap().bodies.remove(0);
+            let v = found.velocity;
+            (aside, fastest) = (aside.max(v.x.abs()).max(v.z.abs()), fastest.max(v.y.abs()));
+            turning = turning.max(found.angular_velocity.length());
+        }
+        println!("{cells} cells, {ratio}: {aside:.1e} m/s aside of {fastest:.2}, {turning:.1e} rad/s");
+        assert!(aside < 1e-7 * fastest && turning * size < 1e-6 * fastest, "{aside} m/s aside, {turning} rad/s");
+    }
+}
+
 /// Boxes on the floor of a tank, with what is left of their weight pressing them down; contact and film included.
 #[test]
 fn boxes_lighter_than_water_leave_the_floor() {
     let dx = 1.0 / 14.0;
-    for (height, ratio, aside) in
-        [(2.0, 0.75, 0.0), (2.0, 0.95, 0.3), (4.0, 0.95, 0.0), (6.0, 0.9, 0.4), (3.5, 0.999, 0.2)]
+    let cases = [(2.0, 0.75, 0.0), (2.0, 0.95, 0.3), (4.0, 0.95, 0.0), (6.0, 0.9, 0.4), (3.5, 0.999, 0.2)];
+    for ((height, ratio, aside), interface) in
+        cases.into_iter().flat_map(|case| [Interface::CutCells, Interface::Faces].map(|interface| (case, interface)))
     {
         let mut params = still_water([14, 14, 14], dx, 0.7);
         params.time = fixed_step(1.0 / 24.0);
         let size = dx * DVec3::new(4.0, height, 3.0);
         let position = DVec3::new(0.5 + aside * dx, 0.5 * size.y, 0.5 - aside * dx);
-        params.bodies = vec![body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, ratio)];
+        let there = body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, ratio);
+        params.bodies = vec![RigidBody { interface, ..there }];
         let mut world = World::new(params).unwrap();
-        let rises: Vec<f64> = (0..24).map(|_| world.step().unwrap().bodies[0].position.y - position.y).collect();
+        // With faces, a layer of cells opens beneath it at once when it is half a cell up, which throws it back: it takes longer.
+        let seconds = if interface == Interface::Faces { 2 } else { 1 };
+        let rises = (0..24 * seconds).map(|_| world.step().unwrap().bodies[0].position.y - position.y);
+        let risen = rises.last().unwrap();
         // Alone in a wide tank it would have an added mass of about its own and rise with half of what lifts it.
         let least = 0.05 * (1.0 / ratio - 1.0) * G;
-        println!("{height} cells high, {ratio}: {:.5} m after a second", rises[23]);
-        assert!(rises[23] > least, "{height} cells, {ratio}: {} m, less than {least}", rises[23]);
+        println!("{height} cells high, {ratio}, {interface:?}: {risen:.5} m after {seconds} s, at least {least:.5}");
+        assert!(risen > least, "{height} cells, {ratio}, {interface:?}: {risen} m, less than {least}");
     }
 }
 
@@ -179,7 +208,7 @@ fn wide_boxes_leave_the_floor_too() {
     }
 }
 
-/// With faces that move with it, a box that a joint holds to the floor is lifted by most of what it displaces: what its lower face has is not met.
+/// With faces that move with it, a box that a joint holds to the floor is lifted by what it displaces, its lower face by the film.
 #[test]
 fn a_held_box_on_the_floor_is_lifted() {
     for kind in [JointKind::Fixed, JointKind::Slider { axis: DVec3::X }] {
@@ -191,6 +220,7 @@ fn a_held_box_on_the_floor_is_lifted() {
         params.bodies = vec![RigidBody { interface: Interface::Faces, ..held }];
         params.joints = vec![Joint { kind, body: 0, other: None, anchor: position }];
         let lifted = first(params).impulse.y * 30.0 / (RHO * G * size.element_product());
-        assert!((0.6..1.01).contains(&lifted), "{kind:?}: {lifted} of what it displaces");
+        println!("{kind:?}: {lifted} of what it displaces");
+        assert!((lifted - 1.0).abs() < 0.01, "{kind:?}: {lifted} of what it displaces");
     }
 }

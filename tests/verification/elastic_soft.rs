@@ -88,6 +88,19 @@ fn a_ball_heavy_as_iron_sinks_and_a_box_light_as_cork_rises() {
     holds("100 kg/m³", &scene(24, &(POOL.to_owned() + &light)));
 }
 
+/// Round-off puts vertices of what stands on the floor beyond it, which are stopped all the same.
+#[test]
+fn a_soft_body_that_stands_on_the_floor_stays_above_it() {
+    let pool = "[[liquid]]\nlevel = 0.3\n";
+    for (shape, height, cells) in
+        [("sphere = { radius = 0.1 }", 0.1, 16), ("cylinder = { radius = 0.125, height = 0.3 }", 0.15, 12)]
+    {
+        let modulus = 2.0 * 9.81 * 1500.0 * 2.0 * height / 20.0;
+        let soft = body(shape, height, (1500.0, modulus)).replace("[0.0,", "[0.01,").replace("0.0]", "0.02]");
+        holds(shape, &scene_on([cells; 3], 4, &format!("{pool}{soft}")));
+    }
+}
+
 #[test]
 fn a_soft_box_falls_through_smoke() {
     holds("smoke", &scene(24, &body(BOX, 0.5, (3000.0, least(3000.0, 0.3)))));

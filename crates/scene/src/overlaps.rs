@@ -16,7 +16,7 @@ const TOUCHING: f64 = 1e-3;
 /// A solid as it is at the start.
 struct Solid<'a> {
     name: &'a str,
-    /// Points of its surface that nothing holds, m.
+    /// Points of its surface that nothing holds, m, and middles of its tetrahedra: in the same place, surfaces are nowhere deep in one another.
     points: Vec<DVec3>,
     span: [DVec3; 2],
     /// Whether parts of it are held: these may be inside anything.
@@ -37,7 +37,9 @@ impl<'a> Solid<'a> {
         let used: BTreeSet<u32> = surface.triangles.iter().flatten().copied().collect();
         let held: BTreeSet<usize> = body.holds.iter().flat_map(|hold| &hold.vertices).copied().collect();
         let free = used.iter().map(|&v| v as usize).filter(|v| !held.contains(v));
-        let points = free.map(|v| surface.vertices[v]).collect();
+        let loose = body.rest.tetrahedra.iter().filter(|t| t.iter().all(|&v| !held.contains(&(v as usize))));
+        let middle = |t: &[u32; 4]| t.iter().map(|&v| surface.vertices[v as usize]).sum::<DVec3>() / 4.0;
+        let points = free.map(|v| surface.vertices[v]).chain(loose.map(middle)).collect();
         let (shape, pose) = (Shape::Mesh(Arc::new(surface)), Pose::IDENTITY);
         let (span, distance) = (bounds(&shape, &pose), SignedDistance::new(&shape));
         Self { name: &body.name, points, span, is_held: !held.is_empty(), distance, pose }

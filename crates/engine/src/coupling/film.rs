@@ -166,13 +166,20 @@ impl<'a> MetSurface<'a> {
             self.follow.gather(point, (at_middle(*cell) - impulse(point.at)) * *area, &mut add);
             self.follow.gather_slope(point, -*area, *spread * weight, &mut add);
         }
-        let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
-        // ∮ Nᵀn g·x dA: of a rigid body V g, which acts on its centre. What pieces do not have of it is the film's; without one, it is small: what
-        // moved when they were laid on planes of the grid.
-        let mut missing = match self.follow {
+        // ∮ Nᵀn g·x dA; of a rigid body V g, which acts on its centre.
+        let whole = match self.follow {
             Follow::Rigid { .. } => FreedomRow::from([(0, fluid.rho * body.displaced * fluid.gain)]),
             _ => over_triangles(self.follow, body, |at| impulse(at) / (grid.dx * grid.dx)),
         };
+        self.lift_of_rest(grid, fluid, whole, lift);
+    }
+
+    /// The same of what pieces do not have of the `whole`: that is the film's. Without one, it is small: what moved when they were laid on planes of the grid.
+    pub fn lift_of_rest(&self, grid: &Grid, fluid: Medium, whole: FreedomRow, lift: &mut [f64]) {
+        let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
+        let weight = fluid.rho * grid.dx * grid.dx * fluid.gain;
+        let impulse = |at: DVec3| weight.dot(at - grid.origin);
+        let mut missing = whole;
         let mut take = |n: usize, part: DVec3| *missing.entry(n).or_default() += part;
         for SurfacePiece { area, point, spread, .. } in self.met.iter().chain(inside) {
             self.follow.gather(point, -impulse(point.at) * *area, &mut take);
@@ -184,7 +191,7 @@ impl<'a> MetSurface<'a> {
         }
         for (cell, share) in shares.iter().filter(|(cell, _)| fluid.is_in(*cell as usize)) {
             give(&missing, -share);
-            give(row, share * at_middle(*cell));
+            give(row, share * impulse(grid.cell_centre(unravel(grid.dims, *cell as usize))));
         }
     }
 }

@@ -120,6 +120,9 @@ impl SurfaceRows {
             (Some(voxels), Follow::Rigid { centre }) => {
                 let wet = surface.wet_share(medium);
                 lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
+                if surface.has_film() {
+                    surface.lift_of_rest(grid, medium, weight_of_voxels(grid, medium, voxels, *centre), &mut lift);
+                }
             }
             (Some(_), _) => lift_at_faces(scene, attached, surface.wet_share(medium), &mut lift),
             (None, _) => surface.lift(grid, medium, solid, &mut lift),
@@ -230,12 +233,17 @@ fn lift_of_voxels(
     (volume, centre): (f64, DVec3),
     lift: &mut [f64],
 ) {
-    let weight = wet * fluid.rho * grid.dx.powi(3) * fluid.gain;
-    add(lift, 0, -volume / grid.dx.powi(3) * weight);
-    for at in voxels.inside.iter().map(|&cell| grid.cell_centre(grid.cell_at(cell)) - centre) {
-        add(lift, 0, weight);
-        add(lift, 1, at.cross(weight));
+    add(lift, 0, -volume * wet * fluid.rho * fluid.gain);
+    for (n, part) in weight_of_voxels(grid, fluid, voxels, centre) {
+        add(lift, n, wet * part);
     }
+}
+
+/// What the fluid in place of a body's voxels gains by weight: force and moment about the centre, times Δt.
+fn weight_of_voxels(grid: &Grid, fluid: Medium, voxels: &Voxels, centre: DVec3) -> FreedomRow {
+    let weight = fluid.rho * grid.dx.powi(3) * fluid.gain;
+    let arms = voxels.inside.iter().map(|&cell| grid.cell_centre(grid.cell_at(cell)) - centre);
+    FreedomRow::from([(0, voxels.inside.len() as f64 * weight), (1, arms.map(|arm| arm.cross(weight)).sum())])
 }
 
 /// The same for a body that deforms, vertex by vertex: hydrostatic pressure acts on its triangles, and not on the sides of its voxels. The
