@@ -19,6 +19,7 @@ use super::WaterScene;
 use super::bvh::{Hit, Sight, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
+use super::effort::Effort;
 use super::interface::cross;
 use super::sampling::{Seen, sampled};
 use super::settings::RenderSettings;
@@ -35,8 +36,6 @@ const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
 /// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
 const FAINT: [f32; 2] = [0.004, 0.03];
-/// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
-const FAINT_MIRROR: [f32; 2] = [0.05, 0.1];
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -53,8 +52,6 @@ const LINE: [f32; 3] = [0.16, 0.22, 0.28];
 const LINE_BEFORE_THINGS: f32 = 0.3;
 /// The pattern of the floor is seen where it gives more than this part of a pixel's light.
 const PLAIN: f32 = 0.1;
-/// From this split on, a ray that comes from within goes the way that most of its light takes: what is reflected there or what leaves.
-const ONE_WAY_DEPTH: u8 = 2;
 
 /// Draw water.
 pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
@@ -75,7 +72,8 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let mut image = sampled(camera.size, settings, look);
     if let Some(outline) = &outline {
         image.draw(|x, y, seen| {
-            let fading = if seen.thing.is_some() { LINE_BEFORE_THINGS } else { 1.0 };
+            let is_before = seen.thing.is_some_and(|(thing, _)| thing >= NOT_BEHIND);
+            let fading = if is_before { LINE_BEFORE_THINGS } else { 1.0 };
             seen.light.lerp(line, fading * outline.opacity(x, y, seen.distance))
         });
     }
@@ -97,6 +95,7 @@ struct Scene {
     skin: f32,
     /// Water this near to the floor lies on it, m.
     on_floor: f32,
+    effort: Effort,
 }
 
 /// A ray on its way.
@@ -111,6 +110,9 @@ struct Path {
     glass_surfaces: u8,
 }
 
+/// Things with lower numbers than this are behind all others.
+const NOT_BEHIND: u32 = 2;
+
 /// What a ray meets first.
 enum Target {
     Solid(Hit),
@@ -122,12 +124,13 @@ enum Target {
 }
 
 impl Target {
-    /// Which thing it is. The floor has a pattern, and what is behind everything costs nothing.
-    fn thing(&self) -> Option<u32> {
+    /// Which thing it is.
+    fn thing(&self) -> u32 {
         match self {
-            Self::Floor | Self::Surroundings => None,
-            Self::Water(_) => Some(0),
-            Self::Glass(hit) | Self::Solid(hit) => Some(1 + hit.body as u32),
+            Self::Surroundings => 0,
+            Self::Floor => 1,
+            Self::Water(_) => NOT_BEHIND,
+            Self::Glass(hit) | Self::Solid(hit) => NOT_BEHIND + 1 + hit.body as u32,
         }
     }
 }
@@ -143,15 +146,19 @@ impl Scene {
         let colour = linear(look.colour).max(Vec3A::splat(1e-4));
         let arriving = surfaces.sky * SKY_MEAN + 0.5 * DIFFUSE * surfaces.key.light;
         let dx = scene.grid.dx as f32;
+        // The lower face of water that lies on the floor is the floor.
+        let (ground, on_floor) = (surfaces.ground, 0.02 * dx);
+        let is_on_floor = |point: Vec3A| ground.is_some_and(|y| (point.y - y).abs() < on_floor);
         Self {
-            water: Solids::of_liquid(scene.water, scene.grid),
+            water: Solids::of_liquid(scene.water, scene.grid, is_on_floor),
             studio: Studio::new(look, &surfaces.key, &surfaces.rim, camera.forward(), [low, high]),
             absorption: Vec3A::from(colour.to_array().map(|c| -c.ln() / depth)),
             haze: -(1.0 - look.haze).max(1e-4).ln() / depth,
             haze_light: arriving * colour,
             refraction: look.refraction,
             skin: 2e-3 * dx,
-            on_floor: 0.02 * dx,
+            on_floor,
+            effort: Effort::of(settings.quality),
             surfaces,
         }
     }
@@ -162,8 +169,10 @@ impl Scene {
         let mut first = None;
         let mut tiles = 0u32;
         let start = Path { ray, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
-        let mut paths = vec![start];
-        while let Some(Path { ray, mut weight, medium, depth, glass_surfaces }) = paths.pop() {
+        // Most rays go on as one.
+        let (mut next, mut waiting) = (Some(start), Vec::new());
+        while let Some(path) = next.take().or_else(|| waiting.pop()) {
+            let Path { ray, mut weight, medium, depth, glass_surfaces } = path;
             let (target, distance) = self.meet(&ray, medium, depth);
             first.get_or_insert((distance, target.thing()));
             if distance < f32::INFINITY {
@@ -199,10 +208,10 @@ impl Scene {
                         if weight.max_element() > faint && depth <= DEPTH && glass_surfaces <= GLASS_SURFACES {
                             let side = hit.face_normal * direction.dot(hit.face_normal).signum();
                             let ray = Ray { origin: point + self.skin * side, direction };
-                            paths.push(Path { ray, weight, medium, depth, glass_surfaces });
+                            waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
                         }
                     };
-                    let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
+                    let one_way = depth >= self.effort.one_way_depth && (here.in_water || here.glass.is_some());
                     let reflectance = match one_way {
                         true => crossing.reflectance.round(),
                         false => crossing.reflectance,
@@ -213,7 +222,7 @@ impl Scene {
                         go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * reflectance;
-                    if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
+                    if !here.is_water() && mirrored.max_element() < self.effort.faint_mirror[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
                         go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
@@ -221,9 +230,9 @@ impl Scene {
                 }
             }
         }
-        let (distance, thing) = first.unwrap_or((f32::INFINITY, None));
         // Between two tiles is a joint.
-        let thing = thing.map(|thing| (thing, tiles));
+        let (distance, thing) =
+            first.map_or((f32::INFINITY, None), |(distance, thing)| (distance, Some((thing, tiles))));
         Seen { light: light.min(Vec3A::splat(BRIGHTEST)), distance, thing }
     }
 
