@@ -1,6 +1,6 @@
 //! How exact a picture is where that costs rays, by its quality.
 //!
-//! Those of the final picture are within what noise and dithering hide. The others are choices: of a few that were tried on `dam-break`, `glass`, `beam` and
+//! Those of a final picture are about what noise and dithering hide. The others are choices: of a few that were tried on `dam-break`, `glass`, `beam` and
 //! `float`, those that save the most rays while pictures stay alike by 0.97 (structural similarity with those of the final values at the same size).
 
 use super::settings::Quality;
@@ -12,7 +12,7 @@ pub struct Effort {
     pub different: f32,
     /// A pixel of which two rays show the same, but for this part of white, needs no more.
     pub same: f32,
-    /// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
+    /// What water, and glass, reflect outside of less than this part of a pixel's light is the surroundings only.
     pub faint_mirror: [f32; 2],
     /// From this split on, a ray that comes from within goes the way that most of its light takes: what is reflected there or what leaves.
     pub one_way_depth: u8,
