@@ -19,7 +19,6 @@ use super::WaterScene;
 use super::bvh::{Hit, Sight, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
-use super::effort::Effort;
 use super::interface::cross;
 use super::sampling::{Seen, sampled};
 use super::settings::RenderSettings;
@@ -36,6 +35,8 @@ const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
 /// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
 const FAINT: [f32; 2] = [0.004, 0.03];
+/// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
+const FAINT_MIRROR: [f32; 2] = [0.05, 0.1];
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -52,6 +53,8 @@ const LINE: [f32; 3] = [0.16, 0.22, 0.28];
 const LINE_BEFORE_THINGS: f32 = 0.3;
 /// The pattern of the floor is seen where it gives more than this part of a pixel's light.
 const PLAIN: f32 = 0.1;
+/// From this split on, a ray that comes from within goes the way that most of its light takes: what is reflected there or what leaves.
+const ONE_WAY_DEPTH: u8 = 2;
 
 /// Draw water.
 pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
@@ -95,7 +98,6 @@ struct Scene {
     skin: f32,
     /// Water this near to the floor lies on it, m.
     on_floor: f32,
-    effort: Effort,
 }
 
 /// A ray on its way.
@@ -158,7 +160,6 @@ impl Scene {
             refraction: look.refraction,
             skin: 2e-3 * dx,
             on_floor,
-            effort: Effort::of(settings.quality),
             surfaces,
         }
     }
@@ -211,7 +212,7 @@ impl Scene {
                             waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
                         }
                     };
-                    let one_way = depth >= self.effort.one_way_depth && (here.in_water || here.glass.is_some());
+                    let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
                     let reflectance = match one_way {
                         true => crossing.reflectance.round(),
                         false => crossing.reflectance,
@@ -222,7 +223,7 @@ impl Scene {
                         go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * reflectance;
-                    if !here.is_water() && mirrored.max_element() < self.effort.faint_mirror[usize::from(is_pane)] {
+                    if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
                         go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
