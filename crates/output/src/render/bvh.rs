@@ -12,7 +12,7 @@ use crate::frame::Surface;
 use crate::surface::{is_on_side, vertex_normals};
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
-use glam::Vec3A;
+use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 use wide::f32x8;
 
@@ -34,8 +34,10 @@ const ROUNDING: f32 = 1e-6;
 pub struct Solids {
     nodes: Vec<Node>,
     leaves: Vec<Leaf>,
-    /// What leaves are made of, in their order, with gaps.
+    /// What leaves are made of, one after the other.
     shading: Vec<Shading>,
+    /// Where in `shading` each leaf begins.
+    first: Vec<u32>,
     bounds: Option<[Vec3A; 2]>,
 }
 
@@ -62,17 +64,15 @@ struct Triangle {
     a: Vec3A,
     /// b − a and c − a.
     edges: [Vec3A; 2],
-    normals: [Vec3A; 3],
     body: u32,
     /// Its number in the surface.
     number: u32,
 }
 
 /// What is asked of a triangle that was met.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Shading {
-    normals: [Vec3A; 3],
-    face_normal: Vec3A,
+    normals: [Vec3; 3],
     body: u32,
     number: u32,
 }
@@ -91,6 +91,14 @@ const LEAF: u32 = 1 << 31;
 struct Leaf {
     a: [f32x8; 3],
     edges: [[f32x8; 3]; 2],
+}
+
+impl Leaf {
+    /// The unit normal of one of them.
+    fn normal(&self, lane: usize) -> Vec3A {
+        let [b, c] = self.edges.map(|edge| Vec3A::from(edge.map(|axis| axis.to_array()[lane])));
+        b.cross(c).normalize_or_zero()
+    }
 }
 
 /// The box around a triangle.
@@ -126,9 +134,11 @@ impl Bounds {
 
 /// A ray, ready for boxes.
 pub struct Sight {
-    ray: Ray,
+    direction: [f32x8; 3],
     origin: [f32x8; 3],
     inverse: [f32x8; 3],
+    /// Origin by inverse.
+    scaled: [f32x8; 3],
     /// Which plane of a box it meets first along each axis.
     near: [usize; 3],
 }
@@ -138,9 +148,11 @@ impl Sight {
         // Along a plane, a ray meets it very far away rather than nowhere: zero times infinity would be no number.
         let inverse =
             ray.direction.to_array().map(|d| if d.abs() < ALONG { ALONG.recip().copysign(d) } else { d.recip() });
+        let scaled = (ray.origin * Vec3A::from(inverse)).to_array();
         Self {
-            ray: *ray,
+            direction: ray.direction.to_array().map(f32x8::splat),
             origin: ray.origin.to_array().map(f32x8::splat),
+            scaled: scaled.map(f32x8::splat),
             inverse: inverse.map(f32x8::splat),
             near: inverse.map(|i| usize::from(i < 0.0)),
         }
@@ -152,16 +164,16 @@ impl Sight {
         let (mut near, mut far) = (f32x8::ZERO, f32x8::splat(limit));
         for axis in 0..3 {
             let (first, last) = (node.planes[self.near[axis]][axis], node.planes[1 - self.near[axis]][axis]);
-            near = near.fast_max((first - self.origin[axis]) * self.inverse[axis]);
-            far = far.fast_min((last - self.origin[axis]) * self.inverse[axis]);
+            near = near.fast_max(first.mul_sub(self.inverse[axis], self.scaled[axis]));
+            far = far.fast_min(last.mul_sub(self.inverse[axis], self.scaled[axis]));
         }
         (near.to_array(), near.simd_le(far).to_bitmask())
     }
 
-    /// Distances and barycentric coordinates of the second and third corner; infinite where a triangle is not met before `limit`.
+    /// Distances and barycentric coordinates of the second and third corner, and a bit for each triangle that is met before `limit`.
     #[inline(always)]
-    fn intersect(&self, leaf: &Leaf, limit: f32) -> [f32x8; 3] {
-        let d = self.ray.direction.to_array().map(f32x8::splat);
+    fn intersect(&self, leaf: &Leaf, limit: f32) -> ([f32x8; 3], u32) {
+        let d = self.direction;
         let s = [0, 1, 2].map(|axis| self.origin[axis] - leaf.a[axis]);
         let [e1, e2] = leaf.edges;
         let p = cross(d, e2);
@@ -174,33 +186,26 @@ impl Sight {
         let [low, high] = [-ROUNDING, 1.0 + ROUNDING].map(f32x8::splat);
         let inside = u.simd_ge(low) & v.simd_ge(low) & (u + v).simd_le(high);
         let met = inside & t.simd_gt(f32x8::ZERO) & t.simd_lt(f32x8::splat(limit));
-        [met.bitselect(t, f32x8::splat(f32::INFINITY)), u, v]
+        ([t, u, v], met.to_bitmask())
     }
-}
-
-/// The least of eight.
-#[inline(always)]
-fn minimum(lanes: f32x8) -> f32 {
-    let lesser = |a: f32, b: f32| if a < b { a } else { b };
-    let t = lanes.to_array();
-    let four: [f32; 4] = std::array::from_fn(|n| lesser(t[n], t[n + 4]));
-    lesser(lesser(four[0], four[2]), lesser(four[1], four[3]))
 }
 
 #[inline(always)]
 fn cross(a: [f32x8; 3], b: [f32x8; 3]) -> [f32x8; 3] {
-    [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
+    [a[1].mul_sub(b[2], a[2] * b[1]), a[2].mul_sub(b[0], a[0] * b[2]), a[0].mul_sub(b[1], a[1] * b[0])]
 }
 
 #[inline(always)]
 fn dot(a: [f32x8; 3], b: [f32x8; 3]) -> f32x8 {
-    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    a[0].mul_add(b[0], a[1].mul_add(b[1], a[2] * b[2]))
 }
 
 impl Triangle {
     fn boxed(&self, triangle: usize) -> Boxed {
         let [b, c] = self.edges.map(|e| self.a + e);
-        Boxed { low: self.a.min(b).min(c), high: self.a.max(b).max(c), triangle: triangle as u32 }
+        let [low, high] = [self.a.min(b).min(c), self.a.max(b).max(c)];
+        let slack = ROUNDING * low.abs().max(high.abs());
+        Boxed { low: low - slack, high: high + slack, triangle: triangle as u32 }
     }
 }
 
@@ -211,46 +216,50 @@ impl Solids {
 
     /// Of those surfaces whose number is wanted.
     pub fn chosen(surfaces: &[Surface], wanted: impl Fn(usize) -> bool) -> Self {
-        let mut triangles = Vec::new();
+        let (mut triangles, mut normals) = (Vec::new(), vec![Vec::new(); surfaces.len()]);
         for (body, surface) in surfaces.iter().enumerate().filter(|(body, _)| wanted(*body)) {
-            let normals = corner_normals(&surface.mesh);
-            for (number, (t, normals)) in (0..).zip(surface.mesh.triangles.iter().zip(normals)) {
+            normals[body] = corner_normals(&surface.mesh);
+            triangles.extend((0..).zip(&surface.mesh.triangles).map(|(number, t)| {
                 let [a, b, c] = t.map(|v| surface.mesh.vertices[v as usize].as_vec3a());
-                triangles.push(Triangle { a, edges: [b - a, c - a], normals, body: body as u32, number });
-            }
+                Triangle { a, edges: [b - a, c - a], body: body as u32, number }
+            }));
         }
-        Self::over(&triangles)
+        Self::over(&triangles, |t| normals[t.body as usize][t.number as usize].map(Vec3::from))
     }
 
-    /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides.
-    pub fn of_liquid(mesh: &TriMesh, grid: &Grid) -> Self {
+    /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides. Triangles all of whose corners `is_left_out` are no part of it.
+    pub fn of_liquid(mesh: &TriMesh, grid: &Grid, is_left_out: impl Fn(Vec3A) -> bool + Sync) -> Self {
         let vertex_normals = vertex_normals(mesh, grid);
         let on_side = is_on_side(mesh, grid);
-        let triangles = mesh.triangles.par_iter().zip(on_side).map(|(t, flat)| {
+        let triangles = mesh.triangles.par_iter().enumerate().filter_map(|(number, t)| {
             let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
-            let edges = [b - a, c - a];
-            let face = edges[0].cross(edges[1]).normalize_or_zero();
-            let normals = t.map(|v| if flat { face } else { vertex_normals[v as usize].as_vec3a() });
-            Triangle { a, edges, normals, body: 0, number: 0 }
+            let is_wanted = ![a, b, c].into_iter().all(&is_left_out);
+            is_wanted.then(|| Triangle { a, edges: [b - a, c - a], body: 0, number: number as u32 })
         });
-        Self::over(&triangles.collect::<Vec<_>>())
+        Self::over(&triangles.collect::<Vec<_>>(), |t| match on_side[t.number as usize] {
+            true => [Vec3::from(t.edges[0].cross(t.edges[1]).normalize_or_zero()); 3],
+            false => mesh.triangles[t.number as usize].map(|v| vertex_normals[v as usize].as_vec3()),
+        })
     }
 
-    fn over(triangles: &[Triangle]) -> Self {
+    /// Of triangles whose corners have these normals.
+    fn over(triangles: &[Triangle], normals: impl Fn(&Triangle) -> [Vec3; 3] + Sync) -> Self {
         if triangles.is_empty() {
             return Self::default();
         }
         let mut boxes: Vec<Boxed> = triangles.par_iter().enumerate().map(|(n, t)| t.boxed(n)).collect();
         let Bounds { low, high } = Bounds::of(&boxes);
         let Built { nodes, leaves } = build(triangles, &mut boxes);
-        let shade = |triangle: Option<u32>| {
-            triangle.map_or_else(Shading::default, |n| {
-                let Triangle { edges, normals, body, number, .. } = triangles[n as usize];
-                Shading { normals, face_normal: edges[0].cross(edges[1]).normalize_or_zero(), body, number }
-            })
+        // Members of leaves stand in their order among the boxes by now.
+        let shade = |boxed: &Boxed| {
+            let triangle = &triangles[boxed.triangle as usize];
+            Shading { normals: normals(triangle), body: triangle.body, number: triangle.number }
         };
-        let shading = leaves.par_iter().flat_map_iter(|(_, members)| members.map(shade)).collect();
-        Self { nodes, leaves: leaves.into_iter().map(|(leaf, _)| leaf).collect(), shading, bounds: Some([low, high]) }
+        let shading = boxes.par_iter().map(shade).collect();
+        let first = leaves.iter().scan(0, |next, (_, members)| Some(std::mem::replace(next, *next + members)));
+        let first = first.collect();
+        let leaves = leaves.into_iter().map(|(leaf, _)| leaf).collect();
+        Self { nodes, leaves, shading, first, bounds: Some([low, high]) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -271,25 +280,29 @@ impl Solids {
     pub fn nearest_along(&self, sight: &Sight, limit: f32) -> Option<Hit> {
         let mut best = None;
         let mut nearest = limit;
-        self.visit(sight, 0, &mut nearest, &mut |leaf, [t, u, v], nearest| {
-            let least = minimum(t);
-            if least < *nearest {
-                *nearest = least;
-                let lane = t.simd_eq(f32x8::splat(least)).to_bitmask().trailing_zeros() as usize;
-                best = Some((LANES * leaf + lane, least, u.to_array()[lane], v.to_array()[lane]));
+        self.visit(sight, 0, &mut nearest, &mut |leaf, [t, u, v], mut met, nearest| {
+            while met != 0 {
+                let lane = met.trailing_zeros() as usize % LANES;
+                met &= met - 1;
+                let t = t.to_array()[lane];
+                if t < *nearest {
+                    *nearest = t;
+                    best = Some((leaf, lane, t, u.to_array()[lane], v.to_array()[lane]));
+                }
             }
             false
         });
-        best.map(|(triangle, t, u, v)| {
-            let Shading { normals: [na, nb, nc], face_normal, body, number } = self.shading[triangle];
-            let normal = (na * (1.0 - u - v) + nb * u + nc * v).normalize_or(face_normal);
+        best.map(|(leaf, lane, t, u, v)| {
+            let face_normal = self.leaves[leaf].normal(lane);
+            let Shading { normals: [na, nb, nc], body, number } = self.shading[self.first[leaf] as usize + lane];
+            let normal = Vec3A::from(na * (1.0 - u - v) + nb * u + nc * v).normalize_or(face_normal);
             Hit { t, face_normal, normal, body: body as usize, triangle: number as usize, weights: [u, v] }
         })
     }
 
     /// Whether anything is in the way before `limit`.
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
-        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, [t, ..], limit| minimum(t) < *limit)
+        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, _, _, _| true)
     }
 
     /// The stretches of a ray of this length that lie inside a solid, as distances; `skin` separates two crossings.
@@ -310,13 +323,13 @@ impl Solids {
         stretches
     }
 
-    /// Call `meet` with leaves that may have triangles nearer than `limit`, which it may shorten, until it returns true; the subtree of a node.
+    /// Call `meet` with leaves of which triangles are met before `limit`, which it may shorten, until it returns true; the subtree of a node.
     fn visit(
         &self,
         sight: &Sight,
         root: u32,
         limit: &mut f32,
-        meet: &mut impl FnMut(usize, [f32x8; 3], &mut f32) -> bool,
+        meet: &mut impl FnMut(usize, [f32x8; 3], u32, &mut f32) -> bool,
     ) -> bool {
         if self.nodes.is_empty() {
             return false;
@@ -327,7 +340,8 @@ impl Solids {
         loop {
             if child & LEAF != 0 {
                 let leaf = (child & !LEAF) as usize;
-                if meet(leaf, sight.intersect(&self.leaves[leaf], *limit), limit) {
+                let (place, met) = sight.intersect(&self.leaves[leaf], *limit);
+                if met != 0 && meet(leaf, place, met, limit) {
                     return true;
                 }
             } else {
@@ -372,11 +386,10 @@ impl Solids {
     }
 }
 
-/// A tree whose root is its first node; leaves with the numbers of their triangles.
-#[derive(Default)]
+/// A tree whose root is its first node; leaves with the number of their triangles.
 struct Built {
     nodes: Vec<Node>,
-    leaves: Vec<(Leaf, [Option<u32>; LANES])>,
+    leaves: Vec<(Leaf, u32)>,
 }
 
 /// Build the tree over some triangles, whose boxes are reordered.
@@ -429,17 +442,16 @@ fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
     built
 }
 
-fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, [Option<u32>; LANES]) {
-    let (mut corners, mut members) = ([[[0.0; LANES]; 3]; 3], [None; LANES]);
+fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, u32) {
+    let mut corners = [[[0.0; LANES]; 3]; 3];
     for (n, boxed) in part.iter().enumerate() {
         let Triangle { a, edges: [e1, e2], .. } = &triangles[boxed.triangle as usize];
-        members[n] = Some(boxed.triangle);
         for (lanes, vector) in corners.iter_mut().zip([a, e1, e2]) {
             (0..3).for_each(|axis| lanes[axis][n] = vector[axis]);
         }
     }
     let [a, e1, e2] = corners.map(|axes| axes.map(f32x8::new));
-    (Leaf { a, edges: [e1, e2] }, members)
+    (Leaf { a, edges: [e1, e2] }, part.len() as u32)
 }
 
 /// Sort boxes into two parts by the cheapest plane; returns the size of the first.
@@ -518,8 +530,11 @@ mod tests {
             let target = Vec3A::new((n % 11) as f32, (n % 13) as f32, (n % 17) as f32) / 17.0;
             let ray = Ray { origin, direction: (target - origin).normalize() };
             let sight = Sight::new(&ray);
-            let slow = solids.leaves.iter().flat_map(|leaf| sight.intersect(leaf, 10.0)[0].to_array());
-            let slow = slow.filter(|t| t.is_finite()).min_by(f32::total_cmp);
+            let slow = solids.leaves.iter().flat_map(|leaf| {
+                let ([t, ..], met) = sight.intersect(leaf, 10.0);
+                t.to_array().into_iter().enumerate().filter_map(move |(n, t)| (met >> n & 1 == 1).then_some(t))
+            });
+            let slow = slow.min_by(f32::total_cmp);
             assert_eq!(solids.nearest(&ray, 10.0).map(|h| h.t), slow);
             assert_eq!(solids.occluded(&ray, 10.0), slow.is_some());
             hits += usize::from(slow.is_some());

@@ -2,16 +2,11 @@
 //! differ from their neighbours.
 
 use super::colour::{to_bytes, tone_map};
+use super::effort::Effort;
 use super::settings::RenderSettings;
 use crate::picture::Image;
 use glam::Vec3A;
 use rayon::prelude::*;
-
-/// Pixels that differ by more than this part of white, in any colour, from one beside them get all their rays: about what noise and dithering hide.
-const DIFFERENT: f32 = 0.025;
-
-/// A pixel of which two rays show the same, but for this part of white, needs no more.
-const SAME: f32 = 0.03;
 
 /// Pixels of one thing that differ by less than this part of white, in any colour, tell what is between them.
 const AGREED: f32 = 0.03;
@@ -42,6 +37,7 @@ pub fn sampled(
     look: impl Fn(u32, u32, u32) -> Seen + Sync,
 ) -> Sampled {
     let (across, samples) = (width as usize, settings.rays());
+    let Effort { different, same, .. } = Effort::of(settings.quality);
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
     let display = displayed(settings);
     let first = one_each([width, height], 2, &display, |x, y| look(x, y, 0));
@@ -49,7 +45,7 @@ pub fn sampled(
     let is_even = |n: usize| {
         let (x, y) = place(n);
         let beside = [(x > 0, -1), (x + 1 < width, 1), (y > 0, -(across as isize)), (y + 1 < height, across as isize)];
-        let alike = |step: isize| (shown[n] - shown[(n as isize + step) as usize]).abs().max_element() < DIFFERENT;
+        let alike = |step: isize| (shown[n] - shown[(n as isize + step) as usize]).abs().max_element() < different;
         beside.into_iter().all(|(is_there, step)| !is_there || alike(step))
     };
     let refined = |n: usize| {
@@ -65,7 +61,7 @@ pub fn sampled(
             (all.light, all.distance) = (all.light + more.light, all.distance.min(more.distance));
             let seen = display(more.light);
             (lowest, highest) = (lowest.min(seen), highest.max(seen));
-            if taken == 0 && (highest - lowest).max_element() < SAME && samples > 2 {
+            if taken == 0 && (highest - lowest).max_element() < same && samples > 2 {
                 return Seen { light: 0.5 * all.light, ..all };
             }
         }

@@ -3,14 +3,13 @@
 use super::bvh::{Hit, Solids};
 use super::camera::Ray;
 use super::colour::{even_point, linear};
+use super::effort::Effort;
 use super::light::LightField;
 use super::material::{Finish, Gloss, finishes};
 use super::settings::{Light, RenderSettings};
 use crate::frame::Surface;
 use glam::Vec3A;
 
-/// Rays towards the sky, and towards the key light, for each ray that meets a surface: at first, and where some of these meet something and others do not.
-const RAYS: [u32; 2] = [4, 16];
 /// A diffuse surface facing a light of strength 1 is this bright: about what thick smoke in the same light shows.
 pub const DIFFUSE: f32 = 0.5;
 /// What the ground sends back of light between it and solids.
@@ -89,6 +88,8 @@ pub struct Surfaces {
     pub fill: Vec3A,
     /// Of the surfaces, in their order.
     finishes: Vec<Finish>,
+    /// Rays towards sky and key light: at first, and where these do not agree.
+    rays: [u32; 2],
     /// Height of the ground, m.
     pub ground: Option<f32>,
     /// Distance that keeps a ray from meeting the surface that it leaves, m.
@@ -119,6 +120,7 @@ impl Surfaces {
             sky: linear(settings.sky) * settings.sky_strength,
             fill: Vec3A::ZERO,
             finishes,
+            rays: Effort::of(settings.quality).shadow_rays,
             ground: settings.backdrop.ground.then_some(low.y),
             skin: 2e-4 * reach,
             reach,
@@ -232,35 +234,37 @@ impl Surfaces {
         if normal.dot(self.key.toward) < -self.key.radius {
             return 0.0;
         }
+        let [few, all] = self.rays;
         let seen = |n: u32| {
-            let square = even_point(place.sample * RAYS[1] + n, place.noise);
+            let square = even_point(place.sample * all + n, place.noise);
             let ray = Ray { origin: start, direction: self.key.sample(square) };
             match normal.dot(ray.direction) > 0.0 && !self.solids.occluded(&ray, f32::INFINITY) {
                 true => self.past_glass(&ray, f32::INFINITY),
                 false => 0.0,
             }
         };
-        let first: f32 = (0..RAYS[0]).map(seen).sum();
-        if first == 0.0 || first == RAYS[0] as f32 {
-            return first / RAYS[0] as f32;
+        let first: f32 = (0..few).map(seen).sum();
+        if first == 0.0 || first == few as f32 {
+            return first / few as f32;
         }
-        (first + (RAYS[0]..RAYS[1]).map(seen).sum::<f32>()) / RAYS[1] as f32
+        (first + (few..all).map(seen).sum::<f32>()) / all as f32
     }
 
     /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
     fn sky_light(&self, start: Vec3A, n: Vec3A, albedo: Vec3A, place: Place) -> Vec3A {
         // What the open sky gives is known; rays find what of it is hidden.
+        let [few, all] = self.rays;
         let hidden = |n_ray: u32| {
-            let square = even_point(place.sample * RAYS[1] + n_ray, [place.noise[1], place.noise[0]]);
+            let square = even_point(place.sample * all + n_ray, [place.noise[1], place.noise[0]]);
             self.hidden_sky(start, n, albedo, square)
         };
         let open = Vec3A::splat(open_mean(n.y));
-        let first: Vec3A = (0..RAYS[0]).map(hidden).sum();
+        let first: Vec3A = (0..few).map(hidden).sum();
         if first == Vec3A::ZERO {
             return self.sky * open;
         }
-        let all = first + (RAYS[0]..RAYS[1]).map(hidden).sum::<Vec3A>();
-        self.sky * (open - all / RAYS[1] as f32).max(Vec3A::ZERO)
+        let sum = first + (few..all).map(hidden).sum::<Vec3A>();
+        self.sky * (open - sum / all as f32).max(Vec3A::ZERO)
     }
 
     /// What of the sky solids hide along a direction by the cosine law, chosen by a point of the unit square, less what they send instead.

@@ -75,7 +75,8 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let mut image = sampled(camera.size, settings, look);
     if let Some(outline) = &outline {
         image.draw(|x, y, seen| {
-            let fading = if seen.thing.is_some() { LINE_BEFORE_THINGS } else { 1.0 };
+            let is_before = seen.thing.is_some_and(|(thing, _)| thing >= NOT_BEHIND);
+            let fading = if is_before { LINE_BEFORE_THINGS } else { 1.0 };
             seen.light.lerp(line, fading * outline.opacity(x, y, seen.distance))
         });
     }
@@ -111,6 +112,9 @@ struct Path {
     glass_surfaces: u8,
 }
 
+/// Things with lower numbers than this are behind all others.
+const NOT_BEHIND: u32 = 2;
+
 /// What a ray meets first.
 enum Target {
     Solid(Hit),
@@ -122,12 +126,13 @@ enum Target {
 }
 
 impl Target {
-    /// Which thing it is. The floor has a pattern, and what is behind everything costs nothing.
-    fn thing(&self) -> Option<u32> {
+    /// Which thing it is.
+    fn thing(&self) -> u32 {
         match self {
-            Self::Floor | Self::Surroundings => None,
-            Self::Water(_) => Some(0),
-            Self::Glass(hit) | Self::Solid(hit) => Some(1 + hit.body as u32),
+            Self::Surroundings => 0,
+            Self::Floor => 1,
+            Self::Water(_) => NOT_BEHIND,
+            Self::Glass(hit) | Self::Solid(hit) => NOT_BEHIND + 1 + hit.body as u32,
         }
     }
 }
@@ -143,15 +148,18 @@ impl Scene {
         let colour = linear(look.colour).max(Vec3A::splat(1e-4));
         let arriving = surfaces.sky * SKY_MEAN + 0.5 * DIFFUSE * surfaces.key.light;
         let dx = scene.grid.dx as f32;
+        // The lower face of water that lies on the floor is the floor.
+        let (ground, on_floor) = (surfaces.ground, 0.02 * dx);
+        let is_on_floor = |point: Vec3A| ground.is_some_and(|y| (point.y - y).abs() < on_floor);
         Self {
-            water: Solids::of_liquid(scene.water, scene.grid),
+            water: Solids::of_liquid(scene.water, scene.grid, is_on_floor),
             studio: Studio::new(look, &surfaces.key, &surfaces.rim, camera.forward(), [low, high]),
             absorption: Vec3A::from(colour.to_array().map(|c| -c.ln() / depth)),
             haze: -(1.0 - look.haze).max(1e-4).ln() / depth,
             haze_light: arriving * colour,
             refraction: look.refraction,
             skin: 2e-3 * dx,
-            on_floor: 0.02 * dx,
+            on_floor,
             surfaces,
         }
     }
@@ -162,8 +170,10 @@ impl Scene {
         let mut first = None;
         let mut tiles = 0u32;
         let start = Path { ray, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
-        let mut paths = vec![start];
-        while let Some(Path { ray, mut weight, medium, depth, glass_surfaces }) = paths.pop() {
+        // Most rays go on as one.
+        let (mut next, mut waiting) = (Some(start), Vec::new());
+        while let Some(path) = next.take().or_else(|| waiting.pop()) {
+            let Path { ray, mut weight, medium, depth, glass_surfaces } = path;
             let (target, distance) = self.meet(&ray, medium, depth);
             first.get_or_insert((distance, target.thing()));
             if distance < f32::INFINITY {
@@ -199,7 +209,7 @@ impl Scene {
                         if weight.max_element() > faint && depth <= DEPTH && glass_surfaces <= GLASS_SURFACES {
                             let side = hit.face_normal * direction.dot(hit.face_normal).signum();
                             let ray = Ray { origin: point + self.skin * side, direction };
-                            paths.push(Path { ray, weight, medium, depth, glass_surfaces });
+                            waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
                         }
                     };
                     let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
@@ -221,9 +231,9 @@ impl Scene {
                 }
             }
         }
-        let (distance, thing) = first.unwrap_or((f32::INFINITY, None));
         // Between two tiles is a joint.
-        let thing = thing.map(|thing| (thing, tiles));
+        let (distance, thing) =
+            first.map_or((f32::INFINITY, None), |(distance, thing)| (distance, Some((thing, tiles))));
         Seen { light: light.min(Vec3A::splat(BRIGHTEST)), distance, thing }
     }
 
