@@ -74,8 +74,7 @@ fn a_projection_takes_energy_and_leaves_no_divergence() {
     for walls in [sides()[0], sides()[2]] {
         let world = cut_box(walls);
         let (grid, boundary) = (world.params().grid, world.boundary());
-        let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
-        projection.set_boundary(&grid, boundary);
+        let mut projection = Projection::new(&grid, boundary, PressureSolver::Multigrid);
         let params = SolveParams { tolerance: 1e-10, max_iterations: 200, budget_seconds: None };
         let energy = |u: &FaceField| -> f64 {
             let open = boundary.open.axes.iter().flatten();

@@ -142,8 +142,7 @@ impl Tank {
         let masses = self.masses(&system.terms());
         let before = self.totals(&masses, &u, &arrived);
 
-        let mut projection = Projection::new(&grid, solver);
-        projection.set_boundary(&grid, &self.boundary);
+        let mut projection = Projection::new(&grid, &self.boundary, solver);
         let mut rhs = CellField::new(&grid, 0.0);
         let mut rested = u.clone();
         let mut boundary = self.boundary.clone();

@@ -75,7 +75,7 @@ fn a_half_full_spherical_container_does_not_feel_gravity() {
                 }
                 let mut u = face_samples(&grid, |_| 9.81 * dt * direction);
                 boundary.impose(&mut u);
-                let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
+                let mut projection = Projection::new(&grid, boundary, PressureSolver::Multigrid);
                 projection.set_liquid(&grid, boundary, &distance, &[]);
                 let solve = SolveParams { tolerance: 1e-12, max_iterations: 500, budget_seconds: None };
                 let mut p = CellField::new(&grid, 0.0);

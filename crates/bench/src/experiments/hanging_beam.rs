@@ -136,7 +136,7 @@ impl System {
             velocity.axes[axis.index()].iter_mut().for_each(|u| *u += dt * gravity[axis.index()]);
         }
         boundary.impose(&mut velocity);
-        let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
+        let mut projection = Projection::new(&grid, &boundary, PressureSolver::Multigrid);
         projection.set_liquid(&grid, &boundary, &distance, &[]);
         let (faces, ties) = projection.coefficients();
         let (faces, ties) = (faces.clone(), ties.clone());

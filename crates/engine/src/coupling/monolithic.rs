@@ -565,8 +565,7 @@ mod tests {
         let (rigids, mut state) = Rigids::new(std::slice::from_ref(&body), &[], &[], room).unwrap();
         let immersed = Immersed::new(&outline, |_| rigids.skin(&state, 0), &grid, 0.01, false);
         let mut boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
-        let mut projection = Projection::new(&grid, PressureSolver::Multigrid);
-        projection.set_boundary(&grid, &boundary);
+        let mut projection = Projection::new(&grid, &boundary, PressureSolver::Multigrid);
         let (mut velocity, mut pressure) = (FaceField::new(&grid, 0.0), CellField::new(&grid, 0.0));
         let (surfaces, mut supports) = ([SurfaceId(0)], Supports::default());
         let mut solids = RigidSide::new(&rigids, &mut state, &surfaces, &mut supports);

@@ -20,8 +20,7 @@ pub(crate) struct GridFluid {
 impl GridFluid {
     /// A fluid within a boundary.
     pub fn new(params: &FluidParams, grid: &Grid, solver: PressureSolver, boundary: Boundary) -> Self {
-        let mut projection = Projection::new(grid, solver);
-        projection.set_boundary(grid, &boundary);
+        let projection = Projection::new(grid, &boundary, solver);
         let content = Fluid::new(params, grid, &boundary.walls);
         Self { boundary, projection, content }
     }

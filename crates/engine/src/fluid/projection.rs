@@ -91,9 +91,9 @@ impl<'a> Faces<'a> {
 }
 
 impl Projection {
-    /// For this grid; `set_boundary` or `set_liquid` comes before the first `project`.
-    pub fn new(grid: &Grid, solver: PressureSolver) -> Self {
-        Self {
+    /// For a fluid that is everywhere within this boundary.
+    pub fn new(grid: &Grid, boundary: &Boundary, solver: PressureSolver) -> Self {
+        let mut projection = Self {
             solver,
             solve: PressureSolve::new(),
             coefficients: FaceField::new(grid, 0.0),
@@ -102,7 +102,9 @@ impl Projection {
             bodies: SolidTerms::default(),
             pockets: Vec::new(),
             is_stale: true,
-        }
+        };
+        projection.set_boundary(grid, boundary);
+        projection
     }
 
     /// Take the openings of a new boundary; fluid is everywhere.
