@@ -29,14 +29,17 @@ use glam::DVec3;
 use std::collections::BTreeMap;
 
 /// Sides are kept this far apart, in cells: room for a film of fluid, and for round-off.
+/// A choice: thinner is lost in what a step leaves of a gap, wider is a gap that shows.
 pub(super) const FILM: f64 = 0.05;
 
 /// Bodies that overlap are parted at no more than this many cells a second, and over no less than this time, s: within a step, if it is short,
 /// they would be shot apart.
+/// Choices: together half a cell in a step of 1/24 s, which was once the bound of any step. Faster throws bodies and water about, slower leaves them in each other for longer.
 const PARTING: f64 = 12.0;
 const UNHURRIED: f64 = 1.0 / 24.0;
 
 /// Sides and obstacles nearer than this, in cells, may come to support a vertex within the step.
+/// A choice, lowered from 1: more are more rows to be found anew in each round, with less a body that the fluid throws may get there before it leans on anything.
 const NEAR: f64 = 0.25;
 
 /// What is nearest across a flat scene, and not along its plane, is no contact: its normal has less than this part in the plane.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Water presses elastic bodies no further than to this part of their volume.
+/// A choice: lower, pressure may turn them inside out; higher, bodies that are only squeezed would be no solids to the water (docs/methods/elastic.md, *Limits*).
 const NOTHING: f64 = 0.02;
 
 /// The elastic bodies of a scene over one solve; their steps are predicted.

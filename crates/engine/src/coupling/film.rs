@@ -61,10 +61,12 @@ struct Film {
 pub(super) type FreedomRow = BTreeMap<usize, DVec3>;
 
 /// What is missing of a surface below this part of it is round-off.
+/// Some thousand roundings.
 const ROUND_OFF: f64 = 1e-12;
 
 /// Between a body and a closed side of the domain, gaps narrower than this, in cells, are films. The grid could squeeze fluid through them,
 /// but what flows in a film has no velocity that outlasts a step: it would hold the body like glue.
+/// A choice: with more, fluid that the grid does resolve would be taken for a film; with less, bodies stick.
 const FILM: f64 = 0.25;
 
 /// Whether fluid can pass through a face of a cell that is more open than `least`.

@@ -24,6 +24,7 @@ use glam::DVec3;
 use std::collections::BTreeMap;
 
 /// As much of what is pushed into a region may be left: cut faces and cells close to about this.
+/// A choice: with less, runs would end on errors of the grid; with more, that much fluid is destroyed and nobody told.
 const LEFT: f64 = 1e-3;
 
 /// A closed region and what nothing in it can take.

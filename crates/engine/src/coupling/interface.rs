@@ -32,6 +32,7 @@ use crate::solve::{ConstrainedFace, Push};
 use glam::{DMat3, DVec3};
 
 /// Bodies that are joined have no film between them where they are nearer than this, in cells.
+/// A choice: as wide as the film of contact (contact.rs). With less, there is a film where a joint has drifted; with more, a film beside the joint is missed.
 const INSIDE: f64 = 0.05;
 
 /// Bodies that reach into a closed side by more than this, in cells, are held there. A choice: contact lets nothing in by more than a tenth.

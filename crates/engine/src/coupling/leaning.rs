@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 /// Bodies lean if the fluid pushes them with more than this many times their weight. What floats freely or stands in shallow water is pushed with its
 /// weight at most, and has friction and rebound like any other body.
+/// A choice: twice that. With more, bodies are left to contact that answers the force of the last step; near 1, what only floats would lose friction and rebound.
 const PUSHED: f64 = 2.0;
 
 /// Whether a push (N s) is much beside the weight of a `mass` (kg), which would move it by `gain` (m/s).

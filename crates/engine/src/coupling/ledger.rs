@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Momentum of the fluid is known to its round-off: this part of what moves counts as exchanged.
+/// A choice: only `momentum_error` of the report depends on it. With much less, round-off of a fluid that nothing pushes would read as an error; more hides errors.
 const MOVING: f64 = 1e-3;
 
 /// What the fluid has on the faces that pressure drives, in units of ρ dx³, m/s: momentum, and the sum of its sizes.

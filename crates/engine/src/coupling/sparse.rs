@@ -14,24 +14,31 @@ use std::sync::Arc;
 // What follows is the preconditioner's: it changes how many iterations are taken, not what they find. All are choices; docs/methods/elastic.md tells iterations.
 
 /// Modes count if the fluid that moves with them is more than this part of what they weigh, elasticity included.
+/// A choice: with less, columns are kept that cost more than they save; with more, modes are missing that the fluid does cause.
 const FELT: f64 = 0.6;
 
 /// Modes that are combinations of others but for this part of their square are left out.
+/// A choice: far above what rounding leaves of such a mode, far below what a mode of its own has.
 const DEPENDENT: f64 = 1e-6;
 
 /// Over a step, the matrix of a soft body is at most this many times its mass: each vertex moves much by itself.
+/// A choice: with less, modes are kept that say little of such a body; with more, firmer ones that have no patches have ties alone.
 const SOFT: f64 = 4.0;
 
 /// Up to this many times, motions of neighbours tell enough of what the body does.
+/// A choice: with more, patches stand for stiff bodies, which move as a whole; with less, modes for bodies that do not.
 const FIRM: f64 = 40.0;
 
 /// Ties are strong if they are this part of an open face between cells.
+/// A choice, lowered from 0.3: with less, patches are set up for bodies that the fluid between cells outweighs anyway.
 const STRONG: f64 = 0.25;
 
 /// Vertices are far apart if each has more than this many cells.
+/// A choice: with less, patches would be many, and of next to no cells each.
 const WIDE: usize = 3;
 
 /// More vertices than this are not worth a column each.
+/// A choice: half of what all bodies have together (`MOST_PATCHES` in solve/sigma.rs); beyond it ties alone take up to twice the iterations (docs/methods/elastic.md, *Limits*).
 const MANY: usize = 768;
 
 /// Modes in one block, which one thread works on.

@@ -18,19 +18,21 @@ use crate::grid::{Axis, Grid};
 use crate::solid::elastic::{Elastic, ElasticBody, ElasticError, ElasticState};
 use glam::DVec3;
 
-// All of these are choices.
-
 /// Vertices stop at this part of the film that contact keeps: what only trembles is left alone.
+/// A choice: near 1, whatever contact holds would be stopped once more in every step; near 0, nothing is left of the film.
 const PART: f64 = 0.5;
 
 /// What is short of that by less than this part of it has stopped.
+/// A choice: with less, more moves for what nobody sees; with more, the film that is left is thinner.
 const SHORT: f64 = 0.1;
 
 /// How often gaps are measured, and rounds of Gauss–Seidel for the impulses that close them.
+/// Choices: more cost time, in impacts only; what fewer leave undone is put back without regard for the body as a whole ([`BEYOND`]), or stays.
 const MOVES: usize = 8;
 const ROUNDS: usize = 100;
 
 /// Vertices that are still further beyond a surface than this, in cells, are put back one by one.
+/// A choice: as deep as the film is thick. With less, vertices that are all but stopped are torn from their neighbours; with more, they stay in the wall.
 const BEYOND: f64 = 0.05;
 
 /// The closed sides and obstacles around a body over a step.

@@ -16,6 +16,7 @@ const CAPACITY: usize = 9;
 const NEGLIGIBLE: f64 = 1e-15;
 
 /// Corners that should be on a plane are no farther from it than this, cells, for grids up to a thousand cells wide.
+/// Some roundings of coordinates there, 2e-13 each (`ON_PLANE` in mod.rs).
 const ZIGZAG: f64 = 1e-12;
 
 /// The part of a triangle in one cell.

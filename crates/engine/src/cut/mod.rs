@@ -44,6 +44,7 @@ const ON_PLANE: f64 = 1e-11;
 const ALONG_PLANE: f64 = 1e-3;
 
 /// Fractions this near to 0 or 1 are 0 or 1: rounding errors of sums along a row stay well below.
+/// About a thousand roundings of 1, one for each cell of a long row.
 const ROUND_OFF: f64 = 2e-13;
 
 /// The part of one triangle in one cell.

@@ -50,9 +50,11 @@ pub struct Projected {
 
 /// A surface nearer to a cell centre than this fraction of a cell counts as this far. It only keeps 1/θ finite: the
 /// residual of the cell contains p/θ, so that the velocity of the face is as exact as all others.
+/// A choice: larger would move the surface, smaller only makes the largest coefficient larger.
 const LEAST_THETA: f64 = 1e-6;
 
 /// When displacements are good enough: they are corrected again in the next step.
+/// Choices: what is more exact costs iterations for what particles change anyway, what is less leaves more to the next step; the iterations are a guard.
 const SPREAD: SolveParams = SolveParams { tolerance: 0.02, max_iterations: 20, budget_seconds: None };
 
 /// Fraction of the way from the cell centre inside to the one outside at which the surface lies.

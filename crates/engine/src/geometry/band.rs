@@ -42,6 +42,7 @@ const NONE: u32 = u32::MAX;
 const LINES: f64 = 0.25;
 
 /// Where the first of them is along x and z, in their distance: off the places where vertices are wont to be, and off diagonals.
+/// A choice: any that are no simple fractions, nor alike, would do.
 const ASIDE: [f64; 2] = [0.317, 0.443];
 
 /// How far before a triangle is, in spacings.

@@ -11,6 +11,7 @@ use glam::DVec3;
 use std::collections::HashMap;
 
 /// Vertices nearer than this part of the bounding box's diagonal may be merged: f32 files are no more exact.
+/// Some ten roundings of f32 (6e-8).
 const WELD: f64 = 1e-6;
 
 /// Why a mesh cannot be used. Vertices and triangles are counted from 0.

@@ -1,6 +1,7 @@
 //! Eigenvalues of small symmetric matrices by Jacobi's rotations: slow beyond a few hundred rows, accurate, and the same bits everywhere.
 
 /// Sweeps at most; convergence is quadratic, and some ten do.
+/// A guard.
 const SWEEPS: usize = 40;
 
 /// Eigenvalues of a symmetric matrix, the lowest first, and eigenvectors as columns, both row after row.

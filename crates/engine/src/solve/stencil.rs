@@ -255,9 +255,11 @@ enum Pair {
 }
 
 /// Alike cells between odd ones count as odd up to this many: a span costs more than a few cells.
+/// A choice of speed alone.
 const GAP: usize = 4;
 
 /// Cells that are no unknowns are a span of their own from this many on.
+/// A choice of speed alone, likewise.
 const LEAST_VOID: usize = 8;
 
 /// The uniform span that cells `start..end`, which vary, can be laid on, if most of them are like it; `beside` are the spans around.

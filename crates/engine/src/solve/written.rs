@@ -96,6 +96,7 @@ impl Operator for Written<'_> {
 
 /// Without fill-in a definite matrix may lose its definiteness: then its diagonal is raised by this part, and by twice as much
 /// until it does not (Manteuffel 1980).
+/// A choice: smaller takes more attempts, larger is a worse preconditioner.
 const FIRST_SHIFT: f64 = 1e-3;
 
 /// A ≈ F Fᵀ with F where the lower triangle of A has entries.

@@ -253,4 +253,5 @@ fn volume_error(grid: &Grid, boundary: &Boundary, velocity: &FaceField) -> f64 {
 }
 
 /// Flows below this, m/s over one face, are rest: the error of nothing is not worth a number.
+/// A choice: far below any flow that is seen; only `volume_error` of the report depends on it.
 const STILL: f64 = 1e-9;

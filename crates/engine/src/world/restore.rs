@@ -23,12 +23,15 @@ pub struct StateError {
 }
 
 /// Frames end within this part of a frame of their time: times are sums of steps.
+/// A choice: far above the round-off of such sums, far below a frame.
 const CLOCK_TOLERANCE: f64 = 1e-6;
 
 /// Nothing that takes part is farther from the domain than this many times its size: bodies that leave are taken out.
+/// A choice: a guard against numbers that are none of this scene; places that far are still known to 1e-10 of its size.
 const FARTHEST: f64 = 1e6;
 
 /// Counters beyond this were not counted.
+/// Up to twice as many f64 counts one by one.
 const MOST_COUNTED: u64 = 1 << 52;
 
 impl World {

@@ -11,6 +11,7 @@ const GAP: f64 = 0.02;
 const SKIN_TRUST: f64 = 0.3;
 
 /// The same as [`SKIN_TRUST`] for elastic bodies, whose samples are a cell apart.
+/// Off by half a cell at most for the same reason; the rest is to spare.
 const SKIN_TRUST_OF_ELASTIC: f64 = 1.0;
 
 /// Half the distance, in cells, over which the direction of a surface is measured. A choice: small beside what a surface of cells can bend in, large beside round-off.

@@ -107,6 +107,7 @@ struct ReachedParts {
 const NONE: u32 = u32::MAX;
 
 /// Most parts that a cell can have.
+/// The bits of [`ReachedParts::parts`].
 const MOST_PARTS: usize = 64;
 
 /// Particles that a source puts into one part in one step, at most.

@@ -21,10 +21,12 @@ use super::rotation::eigen;
 use glam::{DMat3, DVec3};
 
 /// σ₀: stretches below this are resisted. Down to half its length a body is as soft as it was said to be.
+/// A choice: higher would make bodies harder than was said at strains that scenes have, lower leaves less way to stop in.
 const LEAST_STRETCH: f64 = 0.4;
 
 /// κ, in shear moduli: the stress at which an element is flat, some hundred times Young's modulus. What lies under twenty
 /// times that modulus keeps a fifth of its height.
+/// A choice: weaker, such loads press it flatter; stronger, g'' changes more within a step, which is linear.
 const STRENGTH: f64 = 300.0;
 
 /// The barrier of one element.

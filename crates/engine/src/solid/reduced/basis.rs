@@ -11,9 +11,11 @@ use glam::{DMat3, DVec3};
 const FELT: f64 = 0.01;
 
 /// Tetrahedra of each mode, those that it strains most, that tell whether a shape is about to fold: so few that it does not matter how many there are.
+/// A choice: with fewer, folds beside them may go unseen; more cost time in every step.
 const WATCHED: usize = 6;
 
 /// Least and largest part of its volume that a tetrahedron may have: linear modes would turn it inside out, or let it grow without bound.
+/// Choices: nearer to 1 they would stop modes that still look right, farther from it shapes are past what linear modes can tell.
 const FOLDED: f64 = 0.2;
 const SWOLLEN: f64 = 2.5;
 

@@ -40,6 +40,7 @@ struct Root {
 
 /// Rows that add less than this part of themselves to those before hold nothing new. Much above what redundant joints are apart
 /// because bodies have drifted a little.
+/// A choice: with much more, rows that do hold something would be dropped; with less, what drift leaves of redundant ones would hold motions that are free.
 const DEPENDENT: f64 = 1e-6;
 
 impl Root {

@@ -265,6 +265,7 @@ fn combine<T: Real>(c: [T; 6], at: [T; 6]) -> T {
 }
 
 /// Slots handled together: short rows are common, so loops must not have long remainders.
+/// A choice of speed alone.
 const LANES: usize = 8;
 
 // Not inlined, here and below: only as an argument is `out` known to overlap nothing, and only then are loops vectorised.
