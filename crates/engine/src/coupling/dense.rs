@@ -23,9 +23,11 @@ const ROUND_OFF: f64 = 1e-12;
 /// which threes of freedoms are spins.
 pub(super) fn columns(
     rows: &Push,
-    (response, scale): (&[f64], &[f64]),
+    response: &[f64],
+    scale: &[f64],
     unit: f64,
-    (size, is_spin): (f64, impl Fn(usize) -> bool),
+    size: f64,
+    is_spin: impl Fn(usize) -> bool,
 ) -> Option<Block> {
     let scaled = |values: &[f64]| values.iter().map(|value| unit * value).collect::<Vec<_>>();
     let (rank, factor) = factor(scaled(response), &scaled(scale));

@@ -100,8 +100,10 @@ impl<'a> MetSurface<'a> {
     /// faces the same way, or to its rim if there is none. `is_inside` tells where it touches what it is joined with: nothing is missing there.
     /// Pieces come in two parts, the second of which is hidden by other bodies. `whole` is Σ B of a body that deforms.
     pub fn closed(
-        (grid, boundary): (&Grid, &Boundary),
-        (follow, whole): (&'a Follow, FreedomRow),
+        grid: &Grid,
+        boundary: &Boundary,
+        follow: &'a Follow,
+        whole: FreedomRow,
         (pieces, hidden): (Vec<SurfacePiece>, Vec<SurfacePiece>),
         is_inside: impl Fn(DVec3) -> bool,
     ) -> Self {

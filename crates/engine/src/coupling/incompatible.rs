@@ -123,7 +123,7 @@ impl Pushing<'_> {
         }
         let mut found = excess(true);
         if let Some((water, each)) = self.liquid {
-            let gaps = self.gaps(projection, (water, each), &room, &region_of);
+            let gaps = self.gaps(projection, water, each, &room, &region_of);
             let has_air = |k: usize| nodes.values().any(|&node| regions.region_of(node as usize) == Some(k));
             // What bodies hand on from region to region finds room in any of them.
             let of_all: f64 = gaps.iter().sum();
@@ -208,7 +208,8 @@ impl Pushing<'_> {
     fn gaps(
         &self,
         projection: &Projection,
-        (water, each): (&WaterState, f64),
+        water: &WaterState,
+        each: f64,
         room: &[f64],
         region_of: &impl Fn(usize) -> Option<usize>,
     ) -> Vec<f64> {

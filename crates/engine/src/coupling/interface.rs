@@ -111,7 +111,7 @@ impl SurfaceRows {
                 Follow::Rigid { .. } => FreedomRow::new(),
                 _ => over_triangles(follow, solid, |_| 1.0 / (grid.dx * grid.dx)),
             };
-            MetSurface::closed((grid, boundary), (follow, whole), (pieces, hidden), is_inside)
+            MetSurface::closed(grid, boundary, follow, whole, (pieces, hidden), is_inside)
         } else {
             MetSurface::open(follow, pieces)
         };
@@ -120,7 +120,7 @@ impl SurfaceRows {
         match (solid.voxels(), follow) {
             (Some(voxels), Follow::Rigid { centre }) => {
                 let wet = surface.wet_share(medium);
-                lift_of_voxels(grid, medium, (voxels, wet), (solid.displaced, *centre), &mut lift);
+                lift_of_voxels(grid, medium, voxels, wet, solid.displaced, *centre, &mut lift);
                 if surface.has_film() {
                     surface.lift_of_rest(grid, medium, weight_of_voxels(grid, medium, voxels, *centre), &mut lift);
                 }
@@ -227,13 +227,7 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
 
 /// With the weight of the fluid on its faces, the pressure of cells carries the fluid in place of a body's voxels. Its shape displaces
 /// another volume, and that about its centre.
-fn lift_of_voxels(
-    grid: &Grid,
-    fluid: Medium,
-    (voxels, wet): (&Voxels, f64),
-    (volume, centre): (f64, DVec3),
-    lift: &mut [f64],
-) {
+fn lift_of_voxels(grid: &Grid, fluid: Medium, voxels: &Voxels, wet: f64, volume: f64, centre: DVec3, lift: &mut [f64]) {
     add(lift, 0, -volume * wet * fluid.rho * fluid.gain);
     for (n, part) in weight_of_voxels(grid, fluid, voxels, centre) {
         add(lift, n, wet * part);

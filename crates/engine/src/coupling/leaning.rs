@@ -40,7 +40,9 @@ pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVe
 pub fn find(
     rigids: &Rigids,
     state: &mut RigidState,
-    (touches, pushes, lean): (&[RigidTouch], &[[DVec3; 2]], &[bool]),
+    touches: &[RigidTouch],
+    pushes: &[[DVec3; 2]],
+    lean: &[bool],
 ) -> Supports {
     if touches.is_empty() {
         return Supports::default();

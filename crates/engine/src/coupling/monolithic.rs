@@ -229,7 +229,7 @@ fn couple_with(
         fluid.velocity.clone_from(arriving);
     };
     solids.iter_mut().for_each(|kind| kind.finish());
-    Ok(Outcome { led, ..fluid.outcome(rows, solids, (projected, rounds), before) })
+    Ok(Outcome { led, ..fluid.outcome(rows, solids, projected, rounds, before) })
 }
 
 /// Let solids find anew what they lean on; whether any does so otherwise than before.
@@ -332,7 +332,8 @@ impl FluidSide<'_> {
         self,
         rows: &RowsOfAll,
         solids: &[&mut dyn Answers],
-        (projected, rounds): (Projected, usize),
+        projected: Projected,
+        rounds: usize,
         before: Carried,
     ) -> Outcome {
         let moving = moving(solids);
@@ -387,14 +388,15 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
                     push.masked(&step.movable),
                     step,
                     unit.start.clone(),
-                    (rho, grid.dx),
+                    rho,
+                    grid.dx,
                 ));
                 continue;
             }
             Response::Dense { matrix, scale } => (matrix, scale),
         };
         let columns = |rows: &Push, response: &[f64]| {
-            dense::columns(rows, (response, scale), mass, (size, |n: usize| unit.spins.contains(&n)))
+            dense::columns(rows, response, scale, mass, size, |n| unit.spins.contains(&n))
         };
         let block = columns(push, matrix);
         // Constraints at faces cannot tell what a body stands on.

@@ -45,7 +45,7 @@ const MANY: usize = 768;
 const TOGETHER: usize = 16;
 
 /// What a unit with the rows `push` adds to the operator in a fluid of density `rho`, kg/m³, in cells of size `dx`, m; `velocity` is what it begins with.
-pub(super) fn yielding(push: Push, step: &Arc<ElasticStep>, velocity: Vec<f64>, (rho, dx): (f64, f64)) -> Yielding {
+pub(super) fn yielding(push: Push, step: &Arc<ElasticStep>, velocity: Vec<f64>, rho: f64, dx: f64) -> Yielding {
     let (system, unit) = (&step.system, rho * dx.powi(3));
     // Summed over the cells of a row, so that ties are exact where pressure hardly changes from cell to cell.
     let mut whole = vec![DVec3::ZERO; step.positions.len()];
@@ -66,8 +66,7 @@ pub(super) fn yielding(push: Push, step: &Arc<ElasticStep>, velocity: Vec<f64>, 
     let vertices = whole.iter().filter(|whole| **whole != DVec3::ZERO).count();
     let is_wide = ties.len() > WIDE * vertices && vertices <= MANY;
     let is_patched = firmness < FIRM && strength > STRONG && is_wide;
-    let patches =
-        if is_patched { vertices::patches((&push, unit), system, (&whole, &alone)) } else { Patches::default() };
+    let patches = if is_patched { vertices::patches(&push, unit, system, &whole, &alone) } else { Patches::default() };
     let has_modes = !is_patched && firmness > SOFT;
     let modes = if has_modes { pushed_by(&push, unit, modes(step, rho)) } else { LowRank::default() };
     Yielding { push, velocity, step: step.clone(), rho, dx, modes, ties, patches, coarse_ties }

@@ -17,11 +17,7 @@ use rayon::prelude::*;
 
 /// K and G of a body with the matrix `system`, whose vertices a uniform pressure pushes by `whole`; alone, each answers by `answers`.
 /// `unit` is ρ dx³.
-pub(super) fn patches(
-    (push, unit): (&Push, f64),
-    system: &SparseSymmetric,
-    (whole, answers): (&[DVec3], &[DVec3]),
-) -> Patches {
+pub(super) fn patches(push: &Push, unit: f64, system: &SparseSymmetric, whole: &[DVec3], answers: &[DVec3]) -> Patches {
     let scales: Vec<f64> = whole.iter().zip(answers).map(|(w, a)| w.dot(*a)).collect();
     let moving: Vec<usize> = (0..scales.len()).filter(|&v| scales[v] > 0.0).collect();
     let mut numbers = vec![None; scales.len()];
@@ -97,7 +93,7 @@ mod tests {
         }
         let push = Push { cells: vec![5, 9], starts: vec![0, 1, 2], entries: vec![(0, DVec3::X), (2, 2.0 * DVec3::X)] };
         let whole = [DVec3::X, DVec3::ZERO, 2.0 * DVec3::X, DVec3::ZERO];
-        let patches = patches((&push, 9.0), &system, (&whole, &whole.map(|w| w / 4.0)));
+        let patches = patches(&push, 9.0, &system, &whole, &whole.map(|w| w / 4.0));
         // u = ½ for both; followers move by ¼ of that.
         let rows: Vec<_> = patches.rows().map(|(cell, row)| (cell, row.to_vec())).collect();
         assert_eq!(rows, [(5, vec![(0, 1.5)]), (9, vec![(1, 3.0)])]);

@@ -51,7 +51,7 @@ impl GridFluid {
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
         let step = Step::new(grid, &self.boundary, span);
-        self.content.advect(&step, (keep_out, &mut self.projection), now, next, clock)
+        self.content.advect(&step, keep_out, &mut self.projection, now, next, clock)
     }
 
     /// Forces other than the pressure → u*.

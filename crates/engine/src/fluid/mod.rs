@@ -222,7 +222,8 @@ impl Fluid {
     pub fn advect(
         &mut self,
         step: &Step,
-        (keep_out, projection): (&KeepOut, &mut Projection),
+        keep_out: &KeepOut,
+        projection: &mut Projection,
         now: &GridState,
         next: &mut GridState,
         clock: &mut Stages,
@@ -234,7 +235,7 @@ impl Fluid {
                 Ok(())
             }
             (Self::Water(fluid), FluidState::Water(now), FluidState::Water(next)) => {
-                fluid.advect(step, (keep_out, projection), (from, now), (to, next), clock)
+                fluid.advect(step, keep_out, projection, (from, now), (to, next), clock)
             }
             _ => unreachable!("{ONE_KIND}"),
         }
@@ -263,7 +264,7 @@ impl Fluid {
                 clock.lap("extend");
                 Ok(())
             }
-            (Self::Water(fluid), FluidState::Water(water)) => fluid.finish(step, projection, (velocity, water), clock),
+            (Self::Water(fluid), FluidState::Water(water)) => fluid.finish(step, projection, velocity, water, clock),
             _ => unreachable!("{ONE_KIND}"),
         }
     }

@@ -145,7 +145,7 @@ impl Projection {
             }
             // The tied cells were taken for cells at a free surface: leave only what else ties them.
             for &cell in ties.keys() {
-                self.dirichlet.data[cell as usize] = other_ties(grid, boundary, (d, &in_pocket), cell as usize);
+                self.dirichlet.data[cell as usize] = other_ties(grid, boundary, d, &in_pocket, cell as usize);
             }
             if !ties.is_empty() {
                 let (cells, weights) = ties.into_iter().unzip();
@@ -380,7 +380,7 @@ fn inner_faces<'a>(grid: &'a Grid, boundary: &'a Boundary, cell: usize) -> impl 
 }
 
 /// What ties a liquid cell to p = 0: open sides and air in no pocket.
-fn other_ties(grid: &Grid, boundary: &Boundary, (d, in_pocket): (&[f64], &[bool]), cell: usize) -> f64 {
+fn other_ties(grid: &Grid, boundary: &Boundary, d: &[f64], in_pocket: &[bool], cell: usize) -> f64 {
     let beside = inner_faces(grid, boundary, cell).filter(|(other, _)| d[*other] >= 0.0 && !in_pocket[*other]);
     let surface: f64 = beside.map(|(other, open)| open / theta(d[cell], d[other])).sum();
     let at = grid.cell_at(cell);

@@ -65,7 +65,8 @@ pub fn solve<A: Operator, M: Preconditioner>(
     m: &mut M,
     vectors: &mut Vectors<M::Scalar>,
     x: &mut [f64],
-    (b_norm, mut rr): (f64, f64),
+    b_norm: f64,
+    mut rr: f64,
     params: &SolveParams,
 ) -> Result<SolveInfo, SolveError> {
     let started = Instant::now();
@@ -124,7 +125,7 @@ mod tests {
         let (mut vectors, mut x) = (Vectors::default(), vec![0.0; 4]);
         vectors.resize(4);
         let rr = laplacian.residual(&[1.0; 4], &x, &mut vectors.r);
-        let solved = solve(&mut laplacian, &mut Negative, &mut vectors, &mut x, (2.0, rr), &SolveParams::default());
+        let solved = solve(&mut laplacian, &mut Negative, &mut vectors, &mut x, 2.0, rr, &SolveParams::default());
         assert_eq!(solved, Err(SolveError::NotPositiveDefinite { curvature: -4.0 }));
     }
 }

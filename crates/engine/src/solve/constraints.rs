@@ -157,7 +157,8 @@ impl<'a> FullSystem<'a> {
     /// `laplacian` is A11, `cut` and `yielding` the bodies that have no constraints.
     pub fn new(
         laplacian: &'a mut Laplacian,
-        (cut, yielding): (&'a LowRank, &'a [Yielding]),
+        cut: &'a LowRank,
+        yielding: &'a [Yielding],
         constraints: &'a mut Constraints,
     ) -> Self {
         let cells = laplacian.len();
@@ -309,7 +310,8 @@ impl Preconditioner for Corrected<'_> {
 pub(super) fn fluid_alone(
     terms: &SolidTerms,
     laplacian: &Laplacian,
-    (faces, extra): (&FaceField<f64>, &CellField<f64>),
+    faces: &FaceField<f64>,
+    extra: &CellField<f64>,
     constraints: &mut Constraints,
 ) -> Result<(Laplacian, FaceField<f64>, CellField<f64>), SolveError> {
     let (mut faces, mut extra) = (faces.clone(), extra.clone());

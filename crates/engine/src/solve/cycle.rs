@@ -83,9 +83,9 @@ impl Cycle {
         if is_stiff {
             let tied = if yielding.is_empty() { extra } else { tied };
             precise.rebuild(if self.has_ties { tied_laplacian } else { laplacian }, faces, tied);
-            precise.couple_yielding((columns, visits_twice), patches, pockets);
+            precise.couple_yielding(columns, visits_twice, patches, pockets);
         } else {
-            multigrid.couple_yielding((columns, visits_twice), patches, pockets);
+            multigrid.couple_yielding(columns, visits_twice, patches, pockets);
             multigrid.smooth_boundaries(0);
         }
     }

@@ -57,7 +57,8 @@ impl Papers {
         &mut self,
         solver: PressureSolver,
         sigma: &Sigma,
-        (faces, extra): (&FaceField<f64>, &CellField<f64>),
+        faces: &FaceField<f64>,
+        extra: &CellField<f64>,
         solids: &SolidTerms,
     ) -> Result<(), SolveError> {
         let Sigma { laplacian, low_rank, yielding, pockets, .. } = sigma;
@@ -65,7 +66,7 @@ impl Papers {
         if !yielding.is_empty() {
             add_all_ties(&mut tied, extra, yielding, pockets);
         }
-        let (tied_laplacian, tied_faces, tied) = fluid_alone(solids, laplacian, (faces, &tied), &mut self.constraints)?;
+        let (tied_laplacian, tied_faces, tied) = fluid_alone(solids, laplacian, faces, &tied, &mut self.constraints)?;
         // As in `low_rank`: first those in cut cells, then those with constraints.
         let blocks = low_rank.blocks.split_at(solids.cut.blocks.len());
         (self.cut.blocks, self.faces.blocks) = (blocks.0.to_vec(), blocks.1.to_vec());
@@ -85,7 +86,7 @@ impl Papers {
         self.alone = if yielding.is_empty() {
             tied_laplacian
         } else {
-            fluid_alone(solids, laplacian, (faces, extra), &mut self.constraints)?.0
+            fluid_alone(solids, laplacian, faces, extra, &mut self.constraints)?.0
         };
         Ok(())
     }
@@ -148,12 +149,11 @@ impl Papers {
         regions.remove_means(&mut b[..cells]);
         double.resize(n);
         let mut block = BlockDiagonal::new(cholesky, cells, constraints);
-        let mut system = FullSystem::new(alone, (cut, yielding), constraints);
+        let mut system = FullSystem::new(alone, cut, yielding, constraints);
         let rr = system.residual(b, x, &mut double.r);
-        let start = (b_norm, rr);
         let info = match solver {
-            PressureSolver::Icpcg => cg::solve(&mut system, &mut block, double, x, start, params)?,
-            _ => cg::solve(&mut system, &mut Identity, double, x, start, params)?,
+            PressureSolver::Icpcg => cg::solve(&mut system, &mut block, double, x, b_norm, rr, params)?,
+            _ => cg::solve(&mut system, &mut Identity, double, x, b_norm, rr, params)?,
         };
         pressure.copy_from_slice(&x[..cells]);
         regions.remove_means(pressure);
@@ -189,7 +189,7 @@ impl Papers {
             let mut operator = Written::new(&system.matrix);
             let rr = operator.residual(&system.rhs, &x, &mut double.r);
             let mut factor = SparseIncompleteCholesky::new(&system.matrix);
-            cg::solve(&mut operator, &mut factor, double, &mut x, (rr.sqrt(), rr), params)?
+            cg::solve(&mut operator, &mut factor, double, &mut x, rr.sqrt(), rr, params)?
         } else {
             let factors = match self.fill {
                 0 => IncompleteLu::new(&system.matrix),

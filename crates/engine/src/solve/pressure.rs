@@ -148,7 +148,7 @@ impl PressureSolve {
             match solver {
                 PressureSolver::Multigrid => cycle.couple(sigma, faces, extra, is_stiff),
                 PressureSolver::CgSchur => {}
-                _ => papers.build(solver, sigma, (faces, extra), &solids)?,
+                _ => papers.build(solver, sigma, faces, extra, &solids)?,
             }
             Ok(())
         })

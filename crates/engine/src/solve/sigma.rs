@@ -152,7 +152,7 @@ impl Sigma {
             regions.remove_means(&mut vectors.r);
             rr = dot(&vectors.r, &vectors.r);
         }
-        let info = cg::solve(&mut operator, m, vectors, pressure, (b_norm, rr), params)?;
+        let info = cg::solve(&mut operator, m, vectors, pressure, b_norm, rr, params)?;
         regions.remove_means(pressure);
         if let (Some(squeezed), Some(relief)) = (squeezed, relief) {
             relief.give_back(squeezed, regions, params.tolerance * b_norm, pressure);

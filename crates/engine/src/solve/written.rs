@@ -390,7 +390,7 @@ mod tests {
                 let mut operator = Written::new(&matrix);
                 let rr = operator.residual(&b, &x, &mut vectors.r);
                 let mut factor = SparseIncompleteCholesky::new(&matrix);
-                cg::solve(&mut operator, &mut factor, &mut vectors, &mut x, (rr.sqrt(), rr), &params).unwrap()
+                cg::solve(&mut operator, &mut factor, &mut vectors, &mut x, rr.sqrt(), rr, &params).unwrap()
             } else {
                 bicgstab(&matrix, &IncompleteLu::new(&matrix), &b, &mut x, &params).unwrap()
             };

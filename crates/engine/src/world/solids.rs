@@ -237,7 +237,7 @@ impl Solids {
         let touches_by_itself = self.families.iter().any(|(family, _)| !family.touchers().is_empty());
         if !self.elastics.is_empty() || touches_by_itself {
             self.predict_elastic(params, immersed, span)?;
-            self.touch(params, immersed, span, (&now.elastic_force, bodies));
+            self.touch(params, immersed, span, &now.elastic_force, bodies);
             lap("elasticity");
         }
         for (body, &[push, twist]) in heavy() {
@@ -245,7 +245,7 @@ impl Solids {
         }
         // Of a push that is taken back, joints take back their part.
         self.rigids.keep_joints(bodies);
-        self.leaning = leaning::find(&self.rigids, bodies, (&touches, &forces, &lean));
+        self.leaning = leaning::find(&self.rigids, bodies, &touches, &forces, &lean);
         Ok(())
     }
 
@@ -255,7 +255,8 @@ impl Solids {
         params: &WorldParams,
         immersed: &Immersed,
         span: TimeSpan,
-        (forces, bodies): (&[Vec<DVec3>], &mut RigidState),
+        forces: &[Vec<DVec3>],
+        bodies: &mut RigidState,
     ) {
         let TimeSpan { time, dt, .. } = span;
         self.push_elastic(forces, dt);

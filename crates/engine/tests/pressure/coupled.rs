@@ -106,7 +106,7 @@ fn iterations<T: Real>(network: &Network, low_rank: &LowRank, params: &SolvePara
     vectors.resize(n);
     let mut x = vec![0.0; n];
     let rr = operator.residual(&rhs, &x, &mut vectors.r);
-    let info = conjugate_gradients(&mut operator, &mut cycle, &mut vectors, &mut x, (rr.sqrt(), rr), params).unwrap();
+    let info = conjugate_gradients(&mut operator, &mut cycle, &mut vectors, &mut x, rr.sqrt(), rr, params).unwrap();
     let left = operator.residual(&rhs, &x, &mut vectors.r).sqrt();
     assert!(info.converged && left <= 2.0 * params.tolerance * rr.sqrt(), "{info:?}, really {}", left / rr.sqrt());
     info.iterations
@@ -231,7 +231,7 @@ fn cycles_with_patches_are_symmetric_positive_definite() {
         let n = l.len();
         let mut cycle = Multigrid::<f64>::default();
         cycle.rebuild(&l, &network.faces, &ties);
-        cycle.couple_yielding((&low_rank, false), &patches, &[]);
+        cycle.couple_yielding(&low_rank, false, &patches, &[]);
         let mut random = Random(7);
         let mut previous: Option<[Vec<f64>; 2]> = None;
         for _ in 0..50 {
@@ -256,8 +256,8 @@ fn cycles_with_patches_are_symmetric_positive_definite() {
         let (mut vectors, mut x) = (Vectors::default(), vec![0.0; n]);
         vectors.resize(n);
         let rr = operator.residual(&rhs, &x, &mut vectors.r);
-        let start = (rr.sqrt(), rr);
-        let info = conjugate_gradients(&mut operator, &mut cycle, &mut vectors, &mut x, start, &tight()).unwrap();
+        let info =
+            conjugate_gradients(&mut operator, &mut cycle, &mut vectors, &mut x, rr.sqrt(), rr, &tight()).unwrap();
         println!("{dims:?}: {} iterations", info.iterations);
         assert!(info.converged && info.iterations <= 30, "{dims:?}: {info:?}");
     }

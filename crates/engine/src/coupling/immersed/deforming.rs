@@ -57,8 +57,10 @@ impl Immersed {
 impl Body {
     /// A body that changes its shape, in the frame of its centre.
     pub(super) fn that_deforms(
-        (name, kind): (&str, &'static str),
-        (surface, interface): (&TriMesh, Interface),
+        name: &str,
+        kind: &'static str,
+        surface: &TriMesh,
+        interface: Interface,
         skin: Skin,
         grid: &Grid,
     ) -> Self {

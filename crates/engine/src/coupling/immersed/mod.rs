@@ -142,18 +142,23 @@ impl Immersed {
                         Place { pose: motion.pose(0.0), velocity: motion.velocity(0.0, first_dt), is_there: true };
                     let kind = if motion.is_static() { "static" } else { "scripted" };
                     let drive = Mover::Scripted(motion.clone());
-                    Body::posed((name, kind), drive, (shape, Interface::CutCells), place, grid, with_particles)
+                    Body::posed(name, kind, drive, shape, Interface::CutCells, place, grid)
                 }
                 (Form::Posed { shape, interface }, Some(Skin::Posed(place))) => {
-                    Body::posed((name, kind), Mover::Answers, (shape, interface), place, grid, with_particles)
+                    Body::posed(name, kind, Mover::Answers, shape, interface, place, grid)
                 }
                 (Form::Deforming { surface, interface }, Some(skin)) => {
-                    Body::that_deforms((name, kind), (surface, interface), skin, grid)
+                    Body::that_deforms(name, kind, surface, interface, skin, grid)
                 }
                 (Form::Posed { .. } | Form::Deforming { .. }, _) => unreachable!("a skin goes with its outline"),
             }
         };
-        let bodies = outlines.iter().enumerate().map(body).collect();
+        let mut bodies: Vec<Body> = outlines.iter().enumerate().map(body).collect();
+        for (body, outline) in bodies.iter_mut().zip(outlines) {
+            if with_particles && let Form::Scripted { shape, .. } | Form::Posed { shape, .. } = outline.form {
+                body.sample_skin(shape, grid);
+            }
+        }
         let mut immersed = Self { bodies, flush: Flush::default() };
         immersed.hide(grid);
         immersed
@@ -488,12 +493,13 @@ fn skin_of<'a>(form: Form, surface: SurfaceId, skin: &impl Fn(SurfaceId) -> Skin
 impl Body {
     /// A body that keeps its shape.
     fn posed(
-        (name, kind): (&str, &'static str),
+        name: &str,
+        kind: &'static str,
         drive: Mover,
-        (shape, interface): (&Shape, Interface),
+        shape: &Shape,
+        interface: Interface,
         place: Place,
         grid: &Grid,
-        with_particles: bool,
     ) -> Self {
         let surface = shape.surface(MAX_EDGE * grid.dx);
         let Place { pose, velocity, is_there } = place;
@@ -512,13 +518,7 @@ impl Body {
                 }
                 shape => Distance::Exact(SignedDistance::new(shape)),
             },
-            skin: match shape {
-                Shape::Mesh(_) if with_particles => Some((
-                    SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx),
-                    SignedDistance::new(shape),
-                )),
-                _ => None,
-            },
+            skin: None,
             radius: surface.vertices.iter().map(|v| v.length()).fold(0.0, f64::max),
             volume,
             displaced: if grid.has_flat_axis() { cut.volume(grid) } else { volume },
@@ -531,6 +531,14 @@ impl Body {
             velocity,
             is_there,
             drive,
+        }
+    }
+
+    /// Be ready to keep particles out, if its shape is a mesh.
+    fn sample_skin(&mut self, shape: &Shape, grid: &Grid) {
+        if let Shape::Mesh(_) = shape {
+            let samples = SampledDistance::new(shape, SKIN_SAMPLE * grid.dx, SKIN_BAND * grid.dx);
+            self.skin = Some((samples, SignedDistance::new(shape)));
         }
     }
 

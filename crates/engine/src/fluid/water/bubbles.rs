@@ -121,7 +121,8 @@ impl Finder {
         &mut self,
         grid: &Grid,
         boundary: &Boundary,
-        (old_distance, old): (&CellField, &[Bubble]),
+        old_distance: &CellField,
+        old: &[Bubble],
         distance: &mut CellField,
         rule: Bubbles,
     ) -> Vec<Bubble> {
@@ -145,7 +146,7 @@ impl Finder {
         let mut bubbles = Vec::new();
         for (label, (cells, (air, seen))) in pockets.into_iter().zip(air.into_iter().zip(rooms)).enumerate() {
             if air > 0.0 {
-                let room = seen + self.shift(grid, boundary, (label as u32, &cells), air - seen, distance);
+                let room = seen + self.shift(grid, boundary, label as u32, &cells, air - seen, distance);
                 bubbles.push(Bubble { cells, air, seen, room });
             }
         }
@@ -177,7 +178,8 @@ impl Finder {
         &self,
         grid: &Grid,
         boundary: &Boundary,
-        (label, cells): (u32, &[u32]),
+        label: u32,
+        cells: &[u32],
         lack: f64,
         distance: &mut CellField,
     ) -> f64 {
@@ -403,9 +405,9 @@ mod tests {
         }
 
         /// Air of the bubbles of `now`, which were `old` in `before`.
-        fn next(&mut self, (before, old): (&str, &[Bubble]), now: &str) -> Vec<f64> {
+        fn next(&mut self, before: &str, old: &[Bubble], now: &str) -> Vec<f64> {
             let (before, mut now) = (self.distance(before), self.distance(now));
-            let next = self.finder.next(&self.grid, &self.boundary, (&before, old), &mut now, Bubbles::Sealed);
+            let next = self.finder.next(&self.grid, &self.boundary, &before, old, &mut now, Bubbles::Sealed);
             next.iter().map(|bubble| bubble.air).collect()
         }
     }
@@ -441,20 +443,20 @@ mod tests {
     fn air_is_shared_when_a_bubble_splits_and_added_when_bubbles_merge() {
         let mut row = RowOfWater::closed(12);
         // By the room that the pieces have, not by how many of the old cells they took over.
-        assert_eq!(row.next((".aaaa.......", &[with_air(1..5, 6.0)]), ".a.bb......."), [2.0, 4.0]);
+        assert_eq!(row.next(".aaaa.......", &[with_air(1..5, 6.0)], ".a.bb......."), [2.0, 4.0]);
         let two = [with_air(1..3, 2.0), with_air(4..6, 3.0)];
-        assert_eq!(row.next((".aa.bb......", &two), ".aaaaa......").iter().sum::<f64>(), 5.0);
+        assert_eq!(row.next(".aa.bb......", &two, ".aaaaa......").iter().sum::<f64>(), 5.0);
     }
 
     #[test]
     fn a_small_bubble_may_move_by_a_cell() {
         let mut row = RowOfWater::closed(8);
-        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "....a..."), [0.8]);
+        assert_eq!(row.next("...a....", &[with_air(3..4, 0.8)], "....a..."), [0.8]);
         // What has shrunk below a cell joins another bubble that is near. Far from all it is kept, but for less than half a cell;
         // what is found there is a void.
-        assert_eq!(row.next(("...a....", &[with_air(3..4, 0.8)]), "......a."), [0.8]);
-        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.8)]), "......a."), [0.8]);
-        assert_eq!(row.next(("a.......", &[with_air(0..1, 0.4)]), "......a."), [0.0; 0]);
+        assert_eq!(row.next("...a....", &[with_air(3..4, 0.8)], "......a."), [0.8]);
+        assert_eq!(row.next("a.......", &[with_air(0..1, 0.8)], "......a."), [0.8]);
+        assert_eq!(row.next("a.......", &[with_air(0..1, 0.4)], "......a."), [0.0; 0]);
     }
 
     #[test]
@@ -463,7 +465,7 @@ mod tests {
         let (before, mut now) = (row.distance("..aa.."), row.distance("......"));
         now.data[4] = -0.6;
         let old = [with_air(2..4, 1.2)];
-        let next = row.finder.next(&row.grid, &row.boundary, (&before, &old), &mut now, Bubbles::Sealed);
+        let next = row.finder.next(&row.grid, &row.boundary, &before, &old, &mut now, Bubbles::Sealed);
         assert_eq!((next.len(), &next[0].cells[..], next[0].air), (1, &[4][..], 1.2));
     }
 
@@ -477,7 +479,7 @@ mod tests {
             let mut now = row.distance("..aa..");
             now.data = vec![-1.0, -0.3, 0.4, 0.7, -0.3, -1.0];
             let old = [with_air(2..4, air)];
-            let next = row.finder.next(&row.grid, &row.boundary, (&before, &old), &mut now, Bubbles::Sealed);
+            let next = row.finder.next(&row.grid, &row.boundary, &before, &old, &mut now, Bubbles::Sealed);
             assert!((next[0].seen - 2.3).abs() < 1e-12, "{next:?}");
             assert!(now.data.iter().enumerate().all(|(c, d)| (*d >= 0.0) == (2..4).contains(&c)));
             (next[0].room, now.data[1])
@@ -492,21 +494,21 @@ mod tests {
     #[test]
     fn trapped_air_makes_a_bubble_and_a_void_does_not() {
         let mut row = RowOfWater::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
-        let air = row.next(("...aaaaa", &[]), "...aa.bb");
+        let air = row.next("...aaaaa", &[], "...aa.bb");
         assert_eq!(air, [2.0]);
-        assert_eq!(row.next(("......bb", &[]), ".a....bb"), [0.0; 0]);
+        assert_eq!(row.next("......bb", &[], ".a....bb"), [0.0; 0]);
         // A bubble wins nothing by a gap beside it.
-        assert_eq!(row.next((".aaa....", &[with_air(2..4, 1.8)]), ".aaa...."), [1.8]);
+        assert_eq!(row.next(".aaa....", &[with_air(2..4, 1.8)], ".aaa...."), [1.8]);
         // A pocket that moves while it is cut off is full of air.
-        assert_eq!(row.next(("....aaaa", &[]), "...aa.bb"), [2.0]);
+        assert_eq!(row.next("....aaaa", &[], "...aa.bb"), [2.0]);
     }
 
     #[test]
     fn air_that_reaches_the_surface_is_gone() {
         let mut row = RowOfWater::new(8, [[Wall::Closed, Wall::Open], [Wall::Closed; 2], [Wall::Closed; 2]]);
-        assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".aaabbbb"), [0.0; 0]);
+        assert_eq!(row.next(".aaa..bb", &[with_air(1..4, 3.0)], ".aaabbbb"), [0.0; 0]);
         // The part that is cut off at this moment keeps its share, that of the cell beside it included.
-        assert_eq!(row.next((".aaa..bb", &[with_air(1..4, 3.0)]), ".a.bbbbb"), [2.0]);
+        assert_eq!(row.next(".aaa..bb", &[with_air(1..4, 3.0)], ".a.bbbbb"), [2.0]);
     }
 
     #[test]

@@ -90,7 +90,8 @@ impl Crowding {
         &mut self,
         step: &Step,
         projection: &mut Projection,
-        (distance, bubbles): (&CellField, &[Bubble]),
+        distance: &CellField,
+        bubbles: &[Bubble],
         plans: &[Extension],
         drift: &mut FaceField,
     ) -> Result<(), SolveError> {

@@ -266,7 +266,8 @@ impl Water {
     pub fn advect(
         &mut self,
         step: &Step,
-        (keep_out, projection): (&KeepOut, &mut Projection),
+        keep_out: &KeepOut,
+        projection: &mut Projection,
         (velocity, now): (&FaceField, &WaterState),
         (next_velocity, next): (&mut FaceField, &mut WaterState),
         clock: &mut Stages,
@@ -290,11 +291,11 @@ impl Water {
 
         self.find_surface(grid, boundary, next);
         if self.params.hold_volume {
-            self.make_room(step, (keep_out, projection), velocity, next)?;
+            self.make_room(step, keep_out, projection, velocity, next)?;
         }
         if self.params.bubbles != Bubbles::Off {
-            let old = (&now.distance, &now.bubbles[..]);
-            next.bubbles = self.finder.next(grid, boundary, old, &mut next.distance, self.params.bubbles);
+            next.bubbles =
+                self.finder.next(grid, boundary, &now.distance, &now.bubbles, &mut next.distance, self.params.bubbles);
         }
         clock.lap("surface");
 
@@ -396,7 +397,8 @@ impl Water {
         &mut self,
         step: &Step,
         projection: &mut Projection,
-        (velocity, state): (&mut FaceField, &mut WaterState),
+        velocity: &mut FaceField,
+        state: &mut WaterState,
         clock: &mut Stages,
     ) -> Result<(), SolveError> {
         let (grid, boundary) = (step.grid, step.boundary);
@@ -420,7 +422,7 @@ impl Water {
                 // They have shifted the surface since.
                 self.crowding.find(boundary, &self.surface, &state.distance);
             }
-            self.crowding.spread(step, projection, (&state.distance, &state.bubbles), &plans, &mut state.drift)?;
+            self.crowding.spread(step, projection, &state.distance, &state.bubbles, &plans, &mut state.drift)?;
             clock.lap("spread");
         }
         Ok(())

@@ -39,7 +39,8 @@ impl Water {
     pub(super) fn make_room(
         &mut self,
         step: &Step,
-        (keep_out, projection): (&KeepOut, &mut Projection),
+        keep_out: &KeepOut,
+        projection: &mut Projection,
         velocity: &FaceField,
         next: &mut WaterState,
     ) -> Result<(), SolveError> {
@@ -58,10 +59,11 @@ impl Water {
             projection.set_bodies(SolidTerms::default());
             projection.set_liquid(grid, boundary, &next.distance, &[]);
             let plans = plan_extension(grid, boundary, &next.distance, velocity, step.dt);
-            self.crowding.spread(step, projection, (&next.distance, &[]), &plans, &mut next.drift)?;
+            self.crowding.spread(step, projection, &next.distance, &[], &plans, &mut next.drift)?;
 
             let (drift, sides) = (VelocityLattice::new(&next.drift), Sides::new(grid, boundary));
-            let (trapped, starts) = (trapped(grid, boundary, (self.sorter.starts(), per_cell)), self.sorter.starts());
+            let starts = self.sorter.starts();
+            let trapped = trapped(grid, boundary, starts, per_cell);
             let apart = |(n, (&x, &velocity)): (usize, (&DVec3, &DVec3))| {
                 let p = (x - grid.origin) / grid.dx;
                 let cell = grid.cell_around(p);
@@ -94,7 +96,7 @@ impl Water {
 }
 
 /// All of them, where a full cell has `per_cell` particles and `starts` tells the first in every cell.
-fn trapped(grid: &Grid, boundary: &Boundary, (starts, per_cell): (&[u32], usize)) -> BTreeMap<usize, Trapped> {
+fn trapped(grid: &Grid, boundary: &Boundary, starts: &[u32], per_cell: usize) -> BTreeMap<usize, Trapped> {
     let open = &boundary.volume.data;
     let find = |cell: usize| {
         let room = (PACKED * open[cell] * per_cell as f64).ceil() as usize;

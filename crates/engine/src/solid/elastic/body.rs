@@ -188,7 +188,7 @@ impl ElasticBody {
         self.solution = solution;
         // Round-off, and what little the stiffness of a strained body knows of turning.
         for ((frame, rigid), part) in frames.iter().zip(self.frames(&self.velocities)).zip(&self.parts) {
-            let frame = frame.pushed(dt, gravity, self.factors(dt).0, part, (&self.surface.vertices, external));
+            let frame = frame.pushed(dt, gravity, self.factors(dt).0, part, &self.surface.vertices, external);
             for n in part.iter().map(|&n| n as usize) {
                 let x = self.surface.vertices[n];
                 self.velocities[n] += self.movable[n] * (frame.at(x) - rigid.at(x));

@@ -90,7 +90,8 @@ impl Frame {
         gravity: DVec3,
         slowed: f64,
         vertices: &[u32],
-        (positions, external): (&[DVec3], &[DVec3]),
+        positions: &[DVec3],
+        external: &[DVec3],
     ) -> Self {
         let pushes = || vertices.iter().filter_map(|&n| Some((positions[n as usize], *external.get(n as usize)?)));
         let push: DVec3 = pushes().map(|(_, push)| push).sum();

@@ -76,7 +76,7 @@ fn axial(m: DMat3) -> DVec3 {
 
 impl Basis {
     /// A shape with its modes; vertices that are `held` do not move, and nothing moves along `flat` axes.
-    pub fn new(rest: &TetMesh, (held, flat): (&[usize], [bool; 3]), modes: &Modes) -> Self {
+    pub fn new(rest: &TetMesh, held: &[usize], flat: [bool; 3], modes: &Modes) -> Self {
         let Modes { count, squares, directions: all, volumes } = modes;
         let count = *count;
         let volume: f64 = volumes.iter().sum();
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn moments_are_those_of_the_deformed_shape() {
         let rest = TetMesh::block(DVec3::new(0.5, 0.3, 0.4), [3, 2, 2]).mapped(|x| x + DVec3::new(1.0, 2.0, 3.0));
-        let modes = Modes::lowest(&rest, 0.3, (&[], [false; 3]), 6).unwrap();
-        let basis = Basis::new(&rest, (&[], [false; 3]), &modes);
+        let modes = Modes::lowest(&rest, 0.3, &[], [false; 3], 6).unwrap();
+        let basis = Basis::new(&rest, &[], [false; 3], &modes);
         let q: Vec<f64> = (0..basis.count).map(|k| 0.05 * (k as f64 - 2.5)).collect();
         let moments = basis.moments(&q);
         let (mut inertia, mut swirl) = (DMat3::ZERO, vec![DVec3::ZERO; basis.count]);
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_fluid_does_not_feel_what_twists_a_ball() {
         let (rest, _) = TetMesh::stuff(&Shape::Sphere { radius: 1.0 }, 0.2).unwrap();
-        let basis = Basis::new(&rest, (&[], [false; 3]), &Modes::lowest(&rest, 0.3, (&[], [false; 3]), 10).unwrap());
+        let basis = Basis::new(&rest, &[], [false; 3], &Modes::lowest(&rest, 0.3, &[], [false; 3], 10).unwrap());
         println!("{:?}", basis.normal_share);
         assert!(basis.normal_share[..5].iter().all(|share| *share < 0.01));
         assert!(basis.normal_share[5..].iter().all(|share| *share > 0.6));

@@ -447,7 +447,7 @@ mod tests {
     use crate::geometry::{Bounds, Shape, TetMesh};
 
     fn basis(rest: &TetMesh, modes: usize) -> Arc<Basis> {
-        Arc::new(Basis::new(rest, (&[], [false; 3]), &Modes::lowest(rest, 0.3, (&[], [false; 3]), modes).unwrap()))
+        Arc::new(Basis::new(rest, &[], [false; 3], &Modes::lowest(rest, 0.3, &[], [false; 3], modes).unwrap()))
     }
 
     fn body(modes: usize, material: Material) -> ReducedBody {

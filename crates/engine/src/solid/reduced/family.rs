@@ -86,12 +86,12 @@ impl Reduced {
     pub fn lowest(&self, flat: [bool; 3]) -> Result<Modes, ElasticError> {
         let Elastic { rest, material, .. } = &self.elastic;
         material.check()?;
-        Modes::lowest(rest, material.poisson_ratio, (&self.held(), flat), self.modes)
+        Modes::lowest(rest, material.poisson_ratio, &self.held(), flat, self.modes)
     }
 
     /// Its basis.
     pub fn basis(&self, flat: [bool; 3]) -> Result<Basis, ElasticError> {
-        Ok(Basis::new(&self.elastic.rest, (&self.held(), flat), &self.lowest(flat)?))
+        Ok(Basis::new(&self.elastic.rest, &self.held(), flat, &self.lowest(flat)?))
     }
 
     /// A copy at the start.

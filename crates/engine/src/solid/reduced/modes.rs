@@ -54,7 +54,8 @@ impl Modes {
     pub fn lowest(
         rest: &TetMesh,
         poisson_ratio: f64,
-        (held, flat): (&[usize], [bool; 3]),
+        held: &[usize],
+        flat: [bool; 3],
         wanted: usize,
     ) -> Result<Self, ElasticError> {
         let mut body = ElasticBody::new(rest.clone(), Material::new(1.0, poisson_ratio, 1.0), flat)?;
@@ -221,7 +222,7 @@ mod tests {
         ];
         for (cells, known) in known {
             let rest = TetMesh::block(DVec3::new(1.0, 0.1, 0.1), cells);
-            let modes = Modes::lowest(&rest, 0.3, (&[], [false; 3]), 5).unwrap();
+            let modes = Modes::lowest(&rest, 0.3, &[], [false; 3], 5).unwrap();
             let scale = (1e6f64 / 1000.0).sqrt() / TAU;
             let found: Vec<f64> = modes.squares.iter().map(|square| scale * square.sqrt()).collect();
             println!("{cells:?}: {found:?}");
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn a_ball_has_its_modes_in_fives() {
         let (rest, _) = TetMesh::stuff(&Shape::Sphere { radius: 1.0 }, 0.2).unwrap();
-        let modes = Modes::lowest(&rest, 0.3, (&[], [false; 3]), 7).unwrap();
+        let modes = Modes::lowest(&rest, 0.3, &[], [false; 3], 7).unwrap();
         let shear = (1.0f64 / 2.6).sqrt();
         let found: Vec<f64> = modes.squares.iter().map(|square| square.sqrt() / shear).collect();
         println!("{found:?}");
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn modes_are_orthogonal_to_each_other_and_to_rigid_motion() {
         let rest = TetMesh::block(DVec3::new(0.7, 0.4, 0.3), [4, 3, 2]);
-        let Modes { count, directions, volumes, .. } = Modes::lowest(&rest, 0.4, (&[], [false; 3]), 12).unwrap();
+        let Modes { count, directions, volumes, .. } = Modes::lowest(&rest, 0.4, &[], [false; 3], 12).unwrap();
         let total: f64 = volumes.iter().sum();
         for k in 0..count {
             let s = |n: usize| directions[count * n + k];
@@ -271,7 +272,7 @@ mod tests {
         let corners = rest.tetrahedra[0];
         rest =
             TetMesh { vertices: corners.map(|v| rest.vertices[v as usize]).to_vec(), tetrahedra: vec![[0, 1, 2, 3]] };
-        let modes = Modes::lowest(&rest, 0.3, (&[], [false; 3]), 50).unwrap();
+        let modes = Modes::lowest(&rest, 0.3, &[], [false; 3], 50).unwrap();
         assert_eq!(modes.count, 6);
         assert!(modes.squares.iter().all(|square| *square > 0.1), "{:?}", modes.squares);
     }

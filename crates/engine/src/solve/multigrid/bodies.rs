@@ -173,7 +173,8 @@ impl<T: Real> LevelBodies<T> {
     pub fn subtract_product(&mut self, x: &[T], r: &mut [T]) {
         let Self { patched, blocks, pockets, moving, work, are_left_out, .. } = self;
         gather(
-            (patched, blocks),
+            patched,
+            blocks,
             work,
             |patched, out| patched.k.add_gathered(x, out),
             |block, out| block.k.gather(x, out),
@@ -246,7 +247,7 @@ impl<T: Real> LevelBodies<T> {
         let (bodies, columns) = (self.blocks.len() - self.pockets.len(), self.moving + self.pockets.len());
         let mut h = vec![0.0; columns * columns];
         self.patched.products(&mut h, columns, self.blocks.iter().map(|block| &block.k));
-        products(&self.blocks, (self.patched.k.columns, columns), &mut h);
+        products(&self.blocks, self.patched.k.columns, columns, &mut h);
         for n in 0..self.moving {
             h[columns * n + n] += 1.0;
         }
@@ -296,7 +297,8 @@ impl<T: Real> LevelBodies<T> {
         );
         saved.extend(patched.k.cells.iter().map(|&cell| b[cell as usize].f64()));
         gather(
-            (patched, blocks),
+            patched,
+            blocks,
             pushed,
             |patched, out| patched.t.add_gathered(b, out),
             |block, out| block.t.gather(b, out),
@@ -320,7 +322,7 @@ impl<T: Real> LevelBodies<T> {
 
     /// b ← b − K κ, with what the smoothing before (`black`, for a right-hand side times `scale`) and the correction `e`
     /// left; `coarser` has the pockets' part of that, which is added to `black`.
-    pub fn correct<B: Real>(&mut self, black: &mut [T], scale: f64, (e, coarser): (&[T], &Self), b: &mut [B]) {
+    pub fn correct<B: Real>(&mut self, black: &mut [T], scale: f64, e: &[T], coarser: &Self, b: &mut [B]) {
         if self.is_empty() {
             return;
         }
@@ -329,7 +331,8 @@ impl<T: Real> LevelBodies<T> {
         }
         let Self { patched, blocks, work, .. } = self;
         gather(
-            (patched, blocks),
+            patched,
+            blocks,
             work,
             |patched, out| patched.add_left(black, e, out),
             |block, out| {
@@ -401,7 +404,8 @@ impl<T: Real> Node<T> {
 
 /// One number per column: those of the patches, then those of each block.
 fn gather<T: Real>(
-    (patched, blocks): (&Patched<T>, &[Columns<T>]),
+    patched: &Patched<T>,
+    blocks: &[Columns<T>],
     out: &mut Vec<f64>,
     of_patches: impl Fn(&Patched<T>, &mut [f64]),
     of_block: impl Fn(&Columns<T>, &mut [f64]) + Sync,
@@ -420,7 +424,7 @@ fn rows<T>(blocks: &[Columns<T>]) -> usize {
 }
 
 /// Kᵀ T, the lower triangle of blocks, the first of which is column `first`.
-fn products<T: Real>(blocks: &[Columns<T>], (first, columns): (usize, usize), matrix: &mut [f64]) {
+fn products<T: Real>(blocks: &[Columns<T>], first: usize, columns: usize, matrix: &mut [f64]) {
     let starts = low_rank::starts(blocks.iter().map(|block| block.k.columns));
     // Each pair of blocks is independent of the others.
     let pairs: Vec<(usize, usize)> = (0..blocks.len()).flat_map(|a| (0..=a).map(move |b| (a, b))).collect();

@@ -89,17 +89,12 @@ impl<T: Real> Multigrid<T> {
     /// Add C Cᵀ of bodies, and pockets of air, to the operator of the last [`rebuild`](Self::rebuild): the cycle becomes one for
     /// Σ = L + C Cᵀ with the pockets' pressures as further unknowns.
     pub fn couple(&mut self, low_rank: &LowRank, pockets: &[Pocket]) {
-        self.couple_yielding((low_rank, true), &Patches::default(), pockets);
+        self.couple_yielding(low_rank, true, &Patches::default(), pockets);
     }
 
     /// The same with `patches`, columns that the finest level alone knows: the operator has ties in their place on coarser ones.
     /// With `visits_twice`, the cycle is fit for light bodies.
-    pub fn couple_yielding(
-        &mut self,
-        (low_rank, visits_twice): (&LowRank, bool),
-        patches: &Patches,
-        pockets: &[Pocket],
-    ) {
+    pub fn couple_yielding(&mut self, low_rank: &LowRank, visits_twice: bool, patches: &Patches, pockets: &[Pocket]) {
         self.levels.iter_mut().for_each(|level| level.bodies.clear());
         self.nodes.clear();
         if low_rank.blocks.is_empty() && patches.columns == 0 && pockets.is_empty() {
@@ -237,8 +232,8 @@ fn cycle<T: Real, B: Real>(
             x.iter_mut().zip(second).for_each(|(x, more)| *x += *more);
             coarser[0].bodies.add_values(&first);
         }
-        bodies.correct(&mut fine.black, scale, (&vectors.x, &coarser[0].bodies), b);
-        let product = fine.ascend(b, scale, (dims, &vectors), z, shared.rings) + bodies.end(z, scale, b);
+        bodies.correct(&mut fine.black, scale, &vectors.x, &coarser[0].bodies, b);
+        let product = fine.ascend(b, scale, dims, &vectors, z, shared.rings) + bodies.end(z, scale, b);
         coarser[0].coarse = vectors;
         let product = product + band.end(b, scale, z);
         fine.band = band;

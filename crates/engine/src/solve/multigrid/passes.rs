@@ -134,7 +134,8 @@ impl<T: Real> Level<T> {
         &mut self,
         b: &[B],
         scale: f64,
-        (dims, coarse): ([usize; 3], &Coarse<T>),
+        dims: [usize; 3],
+        coarse: &Coarse<T>,
         z: &mut [T],
         rings: &mut [Ring<T>],
     ) -> f64 {

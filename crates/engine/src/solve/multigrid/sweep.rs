@@ -315,12 +315,12 @@ fn packed_sweep<T: Real>(c: [&[T]; PACK], rows: [&[T]; 6], b: &[T], out: &mut [T
 
 /// out ← v ÷ diagonal for every cell of the row with the given parity.
 pub(super) fn divide<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &[T], out: &mut [T]) {
-    multiply(plane, j, parity, (v, out), |u| u.inverse, 6);
+    multiply(plane, j, parity, v, out, |u| u.inverse, 6);
 }
 
 /// out ← v · interpolation factor for every cell of the row with the given parity.
 pub(super) fn scale_by_factor<T: Real>(plane: &Plane<Smooth<T>, T>, j: usize, parity: usize, v: &[T], out: &mut [T]) {
-    multiply(plane, j, parity, (v, out), |u| u.factor, 7);
+    multiply(plane, j, parity, v, out, |u| u.factor, 7);
 }
 
 /// Multiply a row by one of its numbers: `uniform` tells it of the first, of an inner and of the last cell of a uniform
@@ -330,7 +330,8 @@ fn multiply<T: Real>(
     plane: &Plane<Smooth<T>, T>,
     j: usize,
     parity: usize,
-    (v, out): (&[T], &mut [T]),
+    v: &[T],
+    out: &mut [T],
     uniform: impl Fn(&Smooth<T>) -> [T; 3],
     packed: usize,
 ) {
