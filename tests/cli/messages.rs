@@ -197,6 +197,7 @@ fn elastic_bodies_that_start_inside_others_are_warned_of() {
     let told = |solids: String| check(format!("{TINY}{solids}")).succeeds().stderr.clone();
     let overlap = told(jelly("a", -0.1) + &jelly("b", 0.05));
     assert!(overlap.contains("\"a\" and \"b\" overlap by 5.0") && overlap.contains("e-2 m at the start"), "{overlap}");
+    assert!(told(jelly("a", 0.0) + &jelly("b", 0.0)).contains("\"a\" and \"b\" overlap by"), "in the same place");
     assert_eq!(told(jelly("a", -0.1) + &jelly("b", 0.1)), "", "they touch");
     assert!(told(jelly("a", 0.0) + &ball("body", 0.15, "density = 9\n")).contains("\"a\" and \"ball\" overlap by"));
     assert!(told(jelly("a", 0.0) + &ball("obstacle", 0.05, "")).contains("\"a\" and \"ball\" overlap by"));
