@@ -141,16 +141,19 @@ fn faces_in_planes_of_the_grid_are_faces_like_all_others() {
     assert!((on.y / beside.y - 1.0).abs() < 1e-4 && on.x.abs().max(on.z.abs()) < 1e-5, "elastic: {on} {beside}");
 }
 
-/// It goes on straight: what is beside faces in planes of the grid is not decided by round-off in later steps, either.
+/// It goes on straight: what is beside faces in planes of the grid is not decided by round-off in later steps, either. Nor is it for one that is barely
+/// off them (the last number, in cells): what that does to it grows a hundredfold while it rises, and no more.
 #[test]
 fn a_box_in_planes_of_the_grid_rises_straight() {
-    for (cells, size, ratio) in [(12, 1.0 / 6.0, 0.01), (16, 0.25, 0.1), (16, 0.25, 0.5)] {
+    for (cells, size, ratio, off) in
+        [(12, 1.0 / 6.0, 0.01, 0.0), (16, 0.25, 0.1, 0.0), (16, 0.25, 0.5, 0.0), (16, 0.25, 0.1, 1e-7)]
+    {
         let mut params = still_air([cells; 3], 1.0 / cells as f64);
         let smoke = params.fluid.smoke_mut().unwrap();
         (smoke.rho, smoke.gravity) = (RHO, DVec3::NEG_Y * G);
         params.time = fixed_step(1.0 / 60.0);
         params.pressure.params.tolerance = 1e-11;
-        let pose = Pose { position: DVec3::new(0.5, size, 0.5), rotation: DQuat::IDENTITY };
+        let pose = Pose { position: DVec3::new(0.5 + off / cells as f64, size, 0.5), rotation: DQuat::IDENTITY };
         params.bodies = vec![body(Shape::Box { size: DVec3::splat(size) }, pose, ratio)];
         let mut world = World::new(params).unwrap();
         let (mut aside, mut turning, mut fastest) = (0.0_f64, 0.0_f64, 0.0_f64);
@@ -160,8 +163,10 @@ fn a_box_in_planes_of_the_grid_rises_straight() {
             (aside, fastest) = (aside.max(v.x.abs()).max(v.z.abs()), fastest.max(v.y.abs()));
             turning = turning.max(found.angular_velocity.length());
         }
-        println!("{cells} cells, {ratio}: {aside:.1e} m/s aside of {fastest:.2}, {turning:.1e} rad/s");
-        assert!(aside < 1e-7 * fastest && turning * size < 1e-6 * fastest, "{aside} m/s aside, {turning} rad/s");
+        println!("{cells} cells, {ratio}, {off}: {aside:.1e} m/s aside of {fastest:.2}, {turning:.1e} rad/s");
+        let grown = 100.0 * off;
+        let is_straight = aside < (1e-7 + grown) * fastest && turning * size < (1e-6 + grown) * fastest;
+        assert!(is_straight, "{aside} m/s aside, {turning} rad/s");
     }
 }
 

@@ -4,6 +4,7 @@ use crate::support::still_air;
 use bathtub_engine::fluid::boundary::Wall;
 use bathtub_engine::geometry::{Pose, Shape};
 use bathtub_engine::grid::Axis;
+use bathtub_engine::report::StepReport;
 use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::rigid::{Mass, RigidBody};
 use bathtub_engine::world::{TimeParams, World, WorldParams};
@@ -92,12 +93,14 @@ fn bodies_of_any_density_are_stable() {
 }
 
 /// The same box with all walls closed, where pressure is known up to a constant: every solve converges, in at most twice the
-/// iterations of a ball as dense as the fluid, while balls of all densities hit the floor or the ceiling.
+/// iterations of a ball as dense as the fluid, while balls of all densities hit the floor or the ceiling. (A step in which a ball finds out on which of two walls
+/// it leans has several solves, and counts the iterations of all.)
 #[test]
 fn bodies_of_any_density_in_closed_boxes_cost_few_iterations() {
     let most = |ratio: f64, interface: Interface| {
         let mut world = World::new(ball(16, ratio, DVec3::new(0.3, 0.2, -0.1), interface)).unwrap();
-        (0..50).map(|_| world.step().unwrap().solver.iterations).max().unwrap()
+        let of_step = |report: StepReport| report.solver.iterations.div_ceil(report.coupling.iterations);
+        (0..50).map(|_| of_step(world.step().unwrap())).max().unwrap()
     };
     let mut wrong = false;
     for interface in [Interface::CutCells, Interface::Faces] {

@@ -52,10 +52,6 @@ fn soft_in(
 }
 
 /// The same as a rigid body.
-fn hard(dt: f64, ratio: f64, spin: DVec3, tilt: DQuat) -> World {
-    hard_in(tank(dt), ratio, spin, (CENTRE, tilt))
-}
-
 fn hard_in(mut params: WorldParams, ratio: f64, spin: DVec3, (centre, tilt): (DVec3, DQuat)) -> World {
     params.bodies = vec![RigidBody {
         name: "body".into(),
@@ -91,10 +87,20 @@ fn stiff_bodies_move_like_rigid_ones() {
         (1e11, 0.1, 0.02, DVec3::ZERO),
         (1e11, 0.1, 1.0 / 24.0, DVec3::ZERO),
         (1e7, 0.3, 1.0 / 24.0, DVec3::ZERO),
+        (1e9, 0.01, 1.0 / 24.0, DVec3::new(1.0, 2.0, 2.0)),
+        (1e10, 0.001, 1.0 / 24.0, DVec3::new(1.0, 2.0, 2.0)),
+        (1e8, 0.001, 0.01, DVec3::new(-2.0, 0.0, 3.0)),
     ] {
-        let (mut soft, mut hard) = (soft(dt, youngs_modulus, ratio, spin, tilt), hard(dt, ratio, spin, tilt));
+        let mut tank = tank(dt);
+        if ratio < 0.1 {
+            // As below, under the lid.
+            tank.pressure.params.tolerance = 1e-9;
+        }
+        let mut soft = soft_in(tank.clone(), (youngs_modulus, ratio), spin, (CENTRE, tilt));
+        let mut hard = hard_in(tank, ratio, spin, (CENTRE, tilt));
         let (mut off, mut largest, mut stored) = ([0.0f64; 2], [0.0f64; 2], 0.0f64);
-        for _ in 0..6 {
+        // Until they come to the lid.
+        for _ in 0..if ratio < 0.1 { 4 } else { 6 } {
             let [a, b] = [&mut soft, &mut hard].map(|world| motion(&world.step().unwrap()));
             let body = body_of(&soft, 0);
             stored = stored.max(body.elastic_energy() / body.kinetic_energy());
@@ -224,6 +230,6 @@ fn very_light_bodies_come_to_rest_under_a_lid() {
         );
         // It rises at 1.6 m/s and turns as its edges strike, at most at that over half its width (0.11 m). Out of a gap of half a cell (1/32 m) that
         // closes so fast below half the box (0.15 m) comes fluid at 7.7 m/s.
-        assert!(fastest[0] < 2.0 && fastest[1] < 16.0 && late < 0.3 && fluid < 8.0);
+        assert!(fastest[0] < 2.0 && fastest[1] < 16.0 && late < 0.02 && fluid < 8.0);
     }
 }

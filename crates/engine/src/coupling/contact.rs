@@ -13,7 +13,7 @@
 //! triangles of what they touch, themselves included; edges that cross are not seen. (\[ZB17, §9\] has the sides only, by a correction afterwards.)
 //!
 //! What moves as it is told (sides, obstacles) goes on pushing while the fluid does: it supports the body in the pressure solve
-//! ([`Supports`](crate::solve::Supports)). Friction and contact with other bodies are as predicted here.
+//! ([`Supports`](crate::solve::Supports)), with friction if the fluid presses a light one. Contact with other bodies is as predicted here.
 
 use super::film::add;
 use super::folds::{Fold, folds};
@@ -24,7 +24,7 @@ use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid};
 use crate::solid::elastic::ElasticBody;
 use crate::solid::{Attached, Freedoms, Point, Pushed, Toucher};
-use crate::solve::{FRICTION, Support};
+use crate::solve::Support;
 use glam::DVec3;
 use std::collections::BTreeMap;
 
@@ -48,6 +48,10 @@ const ASIDE: f64 = 0.5;
 
 /// What is beyond a side by less than this at rest, in cells, stands on it: scenes refuse bodies that are a thousandth deep.
 const ON_SIDE: f64 = 2e-3;
+
+/// Coefficient of friction.
+/// A choice: scenes have no key for it (docs/methods/elastic.md, *Contact*).
+const FRICTION: f64 = 0.4;
 
 /// Rounds of Gauss–Seidel at most, and the change, relative to the largest impulse, at which it ends.
 /// Choices: a guard, and much below what a step changes.
@@ -92,6 +96,9 @@ pub struct Encounter<'a> {
     /// Which of them the fluid presses to what they touch with many times their weight. Their friction is found with the pressure: that of the push
     /// of the last step would spin a light body.
     pub pressed: Vec<bool>,
+    /// How fast each of the elastic bodies may come to be without the fluid, m/s: as fast as it was, and by its weight. What the last push would make of a light
+    /// body takes it through the whole domain, to sides that it does not get near: it moves with the fluid.
+    pub speeds: Vec<f64>,
 }
 
 /// What solids that touch do to each other.
@@ -236,11 +243,13 @@ impl<'a> Encounter<'a> {
     fn runners(&self) -> Vec<Runner<'a>> {
         let film = FILM * self.grid.dx;
         let fastest = |velocities: &[DVec3]| velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
-        let reach = |velocities: &[DVec3]| film + 2.0 * self.dt * fastest(velocities);
-        let active = self.elastic.iter().zip(self.surfaces).filter(|((_, body), _)| body.is_active());
-        let elastic = active.map(|((_, body), &surface)| {
+        let reach = |speed: f64| film + 2.0 * self.dt * speed;
+        let numbered = self.elastic.iter().zip(self.surfaces).enumerate();
+        let active = numbered.filter(|(_, ((_, body), _))| body.is_active());
+        let elastic = active.map(|(n, ((_, body), &surface))| {
             let is_movable = |v: &&u32| body.movable()[**v as usize] != DVec3::ZERO;
-            let reach = reach(body.velocities());
+            let speed = fastest(body.velocities());
+            let reach = reach(if self.pressed[n] { speed.min(self.speeds[n]) } else { speed });
             Runner {
                 surface,
                 vertices: body.surface_vertices().iter().filter(is_movable).copied().collect(),
@@ -251,7 +260,7 @@ impl<'a> Encounter<'a> {
             }
         });
         let others = self.others.iter().map(|&(surface, Toucher { vertices, positions, velocities, start, .. })| {
-            let (vertices, reach) = (vertices.to_vec(), reach(velocities));
+            let (vertices, reach) = (vertices.to_vec(), reach(fastest(velocities)));
             Runner { surface, vertices, positions, start, reach, folds: Vec::new() }
         });
         elastic.chain(others).collect()
@@ -408,6 +417,7 @@ impl Encounter<'_> {
     ) -> Vec<Vec<Support>> {
         let (dx, dt) = (self.grid.dx, self.dt);
         let mut supports: Vec<Vec<Support>> = self.elastic.iter().map(|_| Vec::new()).collect();
+        let mut across: Vec<Vec<Support>> = supports.clone();
         for (touch, rows, impulse) in touches {
             let [Side::Answers { point, .. }, Side::Given { velocity }] = &touch.sides else { continue };
             let Some(body) = self.number(&touch.sides[0]) else { continue };
@@ -424,6 +434,9 @@ impl Encounter<'_> {
                 answer,
                 impulse: 0.0,
                 of: None,
+                patch: 0,
+                friction: FRICTION,
+                give: 0.0,
             };
             let answer = |row: &ContactRow| row.answers[0].1.clone();
             let first = rows.first().map_or_else(|| answer(&units.row(0, touch, normal)), answer);
@@ -431,9 +444,10 @@ impl Encounter<'_> {
             let number = own.len();
             own.push(Support { impulse, ..support(normal, parting, first) });
             for row in rows.iter().skip(1).filter(|_| self.pressed[body]) {
-                own.push(Support { of: Some(number), ..support(row.direction, 0.0, answer(row)) });
+                across[body].push(Support { of: Some(number), ..support(row.direction, 0.0, answer(row)) });
             }
         }
+        supports.iter_mut().zip(across).for_each(|(own, across)| own.extend(across));
         // Nothing that pushes nobody holds anybody.
         for own in supports.iter_mut().filter(|own| own.iter().all(|support| support.impulse <= 0.0)) {
             own.clear();

@@ -4,9 +4,9 @@
 //! only with the pressure of that step. Contact that answers the force of the last step then answers something else: the body is
 //! shot into its neighbours or through them. So the places where light bodies in fluid touch are rows of the pressure solve
 //! ([`Supports`], over the twists of all bodies, six numbers each), and nobody else answers them: fluid and contact agree on how
-//! these bodies move, without rebound and without friction.
+//! these bodies move, with friction and without rebound.
 
-use crate::solid::rigid::{RigidState, RigidTouch, Rigids};
+use crate::solid::rigid::{RigidState, RigidTouch, Rigids, TouchRow};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -35,19 +35,25 @@ pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVe
     lean
 }
 
-/// What those that `lean` do so on, of where they touch something, if the fluid pushes as it did in the last step (N s, N m s). Bodies then move
+/// How bodies come to a step.
+pub struct Pressed<'a> {
+    /// What the fluid did to each in the last step, N s and N m s.
+    pub pushes: &'a [[DVec3; 2]],
+    /// Whether it leans.
+    pub lean: &'a [bool],
+    /// Their twists as the step began, six numbers each.
+    pub before: &'a [f64],
+}
+
+/// What bodies that lean do so on, of where they touch something, if the fluid pushes as it did in the last step. Bodies then move
 /// as that allows, without that push.
-pub fn find(
-    rigids: &Rigids,
-    state: &mut RigidState,
-    touches: &[RigidTouch],
-    pushes: &[[DVec3; 2]],
-    lean: &[bool],
-) -> Supports {
+pub fn find(rigids: &Rigids, state: &mut RigidState, touches: &[RigidTouch], pressed: &Pressed) -> Supports {
     if touches.is_empty() {
         return Supports::default();
     }
-    let support = |RigidTouch { row, least }: &RigidTouch| {
+    let mut supports = Vec::with_capacity(3 * touches.len());
+    for (n, (number, touch)) in (0..3).flat_map(|n| touches.iter().enumerate().map(move |touch| (n, touch))) {
+        let TouchRow { row, least } = &touch.rows[n];
         let (mut parts, mut answer) = (Vec::new(), vec![0.0; 6 * rigids.len()]);
         for (body, jacobian) in row.bodies.iter().zip(&row.jacobian) {
             let Some(body) = body else { continue };
@@ -55,16 +61,25 @@ pub fn find(
             parts.extend([0, 3].map(|a| (6 * body + a, DVec3::from_slice(&jacobian[a..]))));
         }
         rigids.respond(state, &mut answer);
-        Support { row: parts, least: *least, answer, impulse: 0.0, of: None }
-    };
-    let supports = touches.iter().map(support).collect();
+        supports.push(Support {
+            row: parts,
+            least: *least,
+            answer,
+            impulse: 0.0,
+            of: (n > 0).then_some(number),
+            patch: touch.pair,
+            friction: touch.friction,
+            give: 0.0,
+        });
+    }
+    let Pressed { pushes, lean, before } = *pressed;
     let of_body = |(push, lean): (&[DVec3; 2], &bool)| push.map(|push| if *lean { push } else { DVec3::ZERO });
     let pushes = pushes.iter().zip(lean).flat_map(of_body).flat_map(|push| push.to_array());
     let mut change: Vec<f64> = pushes.collect();
     rigids.respond(state, &mut change);
     let mut twists = rigids.twists(state);
     add(&change, &mut twists);
-    let mut supports = Supports::new(supports, &mut twists);
+    let mut supports = Supports::new(supports, before, &mut twists);
     change.iter_mut().for_each(|change| *change = -*change);
     supports.answer(&mut change);
     add(&change, &mut twists);

@@ -19,7 +19,7 @@ use crate::fluid::boundary::Boundary;
 use crate::fluid::projection::{Projected, Projection};
 use crate::geometry::SurfaceId;
 use crate::grid::{CellField, FaceField, Grid};
-use crate::solid::{Attached, Freedoms, Pushed, Response};
+use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
 use crate::solve::{Push, SolidTerms, SolveError, SolveInfo, SolveParams, WORST};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
@@ -396,7 +396,7 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
             Response::Dense { matrix, scale } => (matrix, scale),
         };
         let columns = |rows: &Push, response: &[f64]| {
-            dense::columns(rows, response, scale, mass, size, |n| unit.spins.contains(&n))
+            dense::columns(rows, response, scale, mass, size, |n| unit.spins.contains(&n), unit.swells)
         };
         let block = columns(push, matrix);
         // Constraints at faces cannot tell what a body stands on.
@@ -431,6 +431,8 @@ struct Unit {
     is_closed: bool,
     /// Threes of freedoms that are spins.
     spins: Vec<usize>,
+    /// Whether its surfaces may enclose more or less.
+    swells: bool,
 }
 
 impl Unit {
@@ -480,6 +482,7 @@ impl Unit {
             alone,
             response,
             is_closed: parts().any(|(_, rows)| rows.is_closed),
+            swells: !surfaces.iter().all(|attached| matches!(attached.follow, Follow::Rigid { .. })),
             spins: surfaces.iter().filter(turns).map(|attached| attached.first / 3 + 1).collect(),
         }
     }

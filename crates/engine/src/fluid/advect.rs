@@ -166,12 +166,13 @@ impl Advector {
                 let heads = tracer.ends(&old, axis, row, forth);
                 for i in 0..row_length {
                     let head = heads.at(i);
-                    if axis.is_some_and(|axis| tracer.face_clearance(axis, i, row) < KINK) {
+                    let part = axis.map_or(1.0, |axis| part_beside(tracer.face_clearance(axis, i, row)));
+                    if part == 0.0 {
                         values[i] = carried_here[i];
                         continue;
                     }
                     let again = if is_inside(head, domain) { carried.linear(head) } else { starts[i] };
-                    let corrected = carried_here[i] + 0.5 * (starts[i] - again);
+                    let corrected = carried_here[i] + 0.5 * part * (starts[i] - again);
                     values[i] = min(max(corrected, ranges[i][0]), ranges[i][1]);
                 }
             });
@@ -183,9 +184,18 @@ impl Advector {
 const SKIN: f64 = 0.1;
 
 /// How near to a solid, in cells, a trace back reads the kink at its surface.
-/// Interpolation reads that far. Corrected there, the energy of row K4 grew. Faces before a solid in a plane of the grid are just 1 away: a hair more, so that
-/// round-off does not decide on which sides of a box they are corrected, which pushed it aside.
-const KINK: f64 = 1.0 + 1e-6;
+/// Interpolation reads that far. Corrected there, the energy of row K4 grew.
+const KINK: f64 = 1.0;
+
+/// Over so many cells more the correction sets in. A choice: faces before a solid in a plane of the grid are just 1 away, and with a step there round-off decided
+/// on which sides of a box they were corrected, which pushed it aside.
+const SETS_IN: f64 = 0.25;
+
+/// The part of the correction that is made so far from a solid, in cells.
+#[inline(always)]
+fn part_beside(clearance: f64) -> f64 {
+    ((clearance - KINK) / SETS_IN).clamp(0.0, 1.0)
+}
 
 /// Rows of samples handed to a thread at once.
 const MIN_ROWS: usize = 16;

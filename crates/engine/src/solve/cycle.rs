@@ -72,7 +72,12 @@ impl Cycle {
             // A tie of a pocket is a column that has nothing but its row.
             let is_node = |cell: usize| pockets.iter().any(|pocket| pocket.node == cell);
             for (cell, tie) in yielding.iter().flat_map(Yielding::coarse_ties).filter(|(cell, _)| is_node(*cell)) {
-                columns.blocks.push(Block { cells: vec![cell as u32], columns: 1, values: vec![tie.sqrt()] });
+                columns.blocks.push(Block {
+                    cells: vec![cell as u32],
+                    columns: 1,
+                    values: vec![tie.sqrt()],
+                    swells: true,
+                });
             }
             columns
         };

@@ -22,9 +22,18 @@ impl Cholesky {
         Self::quasi_definite(n, n, a)
     }
 
+    /// The same without the rows whose pivot is below the `least` part of their diagonal, if that is given.
+    pub fn leaving_out(n: usize, a: Vec<f64>, least: impl Fn(usize) -> Option<f64>) -> Self {
+        Self::factorise(n, n, a, |row| least(row).unwrap_or(ROUND_OFF))
+    }
+
     /// Factorise [[A, Bᵀ], [B, −C]] with `positive` rows of A, where A and C are positive semi-definite. Such a matrix needs no
     /// pivoting (Vanderbei 1995).
-    pub fn quasi_definite(n: usize, positive: usize, mut a: Vec<f64>) -> Self {
+    pub fn quasi_definite(n: usize, positive: usize, a: Vec<f64>) -> Self {
+        Self::factorise(n, positive, a, |_| ROUND_OFF)
+    }
+
+    fn factorise(n: usize, positive: usize, mut a: Vec<f64>, least: impl Fn(usize) -> f64) -> Self {
         let mut inverse = vec![0.0; n];
         // Factors have no entries before the first of a row.
         let starts: Vec<usize> = (0..n).map(|i| a[n * i..][..i].iter().position(|v| *v != 0.0).unwrap_or(i)).collect();
@@ -41,7 +50,7 @@ impl Cholesky {
             }
             let pivot = row[i] - dot(&scaled[start..i], &row[start..i]);
             let sign = if i < positive { 1.0 } else { -1.0 };
-            inverse[i] = if sign * pivot > ROUND_OFF * sign * row[i] { 1.0 / pivot } else { 0.0 };
+            inverse[i] = if sign * pivot > least(i) * sign * row[i] { 1.0 / pivot } else { 0.0 };
         }
         Self { n, lower: a, starts, inverse }
     }

@@ -39,7 +39,7 @@ pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
 pub use regions::{ClosedRegion, LEAST_CHAMBER, Regions};
 pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
-pub use supports::{FRICTION, Support, Supports, WORST};
+pub use supports::{Support, Supports, WORST};
 pub use written::SparseMatrix;
 pub use yielding::{ElasticStep, Push, Yielding};
 pub use zb17::{Zb17Params, Zb17System};

@@ -103,7 +103,7 @@ impl Regions {
     }
 
     /// Find out which closed regions the bodies of Σ = L + C Cᵀ tie together. A body that cannot change the volume of a region
-    /// has Cᵀ1 = 0 there but for the cells that are no unknowns; what they are missing is shared out, so that it is zero.
+    /// has Cᵀ1 = 0 there but for the cells that are no unknowns and for where bodies touch; what is missing is shared out, so that it is zero.
     /// A body of many freedoms gives way wherever it is pressed upon: a region around it is not closed.
     pub fn couple(&mut self, low_rank: &mut LowRank, yielding: &[Yielding]) {
         if self.closed.is_empty() {
@@ -113,28 +113,35 @@ impl Regions {
         // What each body does to the volume of each region, column by column.
         let of_block = |block: &mut Block| {
             let regions: Vec<Option<usize>> = block.cells.iter().map(|&cell| self.region_of(cell as usize)).collect();
-            let columns = block.columns;
-            // Cᵀ 1 of every region, and how much was added up to get there.
+            let (columns, swells) = (block.columns, block.swells);
+            // Cᵀ 1 of every region, and how much was added up to get there; and of all that is no crevice.
             let mut sums = vec![(0.0, 0.0); self.closed.len() * columns];
+            let mut everywhere = vec![0.0; columns];
             for ((_, row), region) in block.rows().zip(&regions) {
+                if region.is_none_or(|region| is_tied[region]) {
+                    everywhere.iter_mut().zip(row).for_each(|(all, c)| *all += c);
+                }
                 let Some(region) = region else { continue };
                 let sums = sums[columns * region..].iter_mut().zip(row);
                 sums.for_each(|((sum, size), c)| (*sum, *size) = (*sum + c, *size + c.abs()));
             }
             // Compared with the largest column: a ball that turns moves next to nothing, and all of that may be missing.
             let largest = sums.iter().map(|sum| sum.1).fold(0.0, f64::max);
+            let ties = |region: usize, column: usize, sum: f64| {
+                let elsewhere = everywhere[column] - sum;
+                is_tied[region] && sum.abs() > TIED * largest && (swells || elsewhere.abs() > ELSEWHERE * sum.abs())
+            };
             for (row, region) in block.values.chunks_exact_mut(columns).zip(&regions) {
                 let Some(region) = region else { continue };
-                for (c, (sum, size)) in row.iter_mut().zip(&sums[columns * region..]) {
-                    if !is_tied[*region] || sum.abs() <= TIED * largest {
+                for (column, (c, (sum, size))) in row.iter_mut().zip(&sums[columns * region..]).enumerate() {
+                    if !ties(*region, column, *sum) {
                         *c -= if *size > 0.0 { c.abs() * sum / size } else { 0.0 };
                     }
                 }
             }
-            let part =
-                |is_tied: bool, sum: f64| if is_tied && sum.abs() > TIED * largest { sum / largest } else { 0.0 };
-            let regions = sums.chunks_exact(columns).zip(&is_tied);
-            regions.map(|(sums, is_tied)| sums.iter().map(|sum| part(*is_tied, sum.0)).collect()).collect()
+            let part = |n: usize, sum: f64| if ties(n / columns, n % columns, sum) { sum / largest } else { 0.0 };
+            let parts: Vec<f64> = sums.iter().enumerate().map(|(n, sum)| part(n, sum.0)).collect();
+            parts.chunks_exact(columns).map(<[f64]>::to_vec).collect()
         };
         let by_block: Vec<Vec<Vec<f64>>> = low_rank.blocks.par_iter_mut().map(of_block).collect();
         let by_body: Vec<Vec<Vec<f64>>> = yielding.iter().map(|body| unit_sized(self.pressed(body))).collect();
@@ -404,6 +411,11 @@ impl Regions {
 /// With 1e-9 that made the constant of closed boxes look determined.
 const TIED: f64 = 1e-3;
 
+/// A rigid body ties a region if at least this part of what it takes from there it gives to others, or to air. What stays within a region is missing where
+/// bodies touch: it cannot change the region's volume, and taken for a tie it made the preconditioner indefinite.
+/// A choice: a piston gives all, a body that leans on another nothing.
+const ELSEWHERE: f64 = 0.25;
+
 /// A closed region of fewer cells is a crevice that the grid does not resolve: it must not hold a body fast.
 /// A choice: four cells along each axis.
 pub const LEAST_CHAMBER: usize = 64;
@@ -583,21 +595,22 @@ mod tests {
     }
 
     /// A piston between two closed chambers, of 64 and 128 cells: only the same pressure on both sides moves nothing. A second one
-    /// that only the second chamber touches leaves nothing undetermined. (Smaller chambers are crevices, which tie nothing.)
+    /// between the second chamber and air leaves nothing undetermined. (Smaller chambers are crevices, which tie nothing.)
     #[test]
     fn pistons_tie_regions_together() {
-        let grid = Grid::new([192, 1, 1], 1.0, DVec3::ZERO);
+        let grid = Grid::new([193, 1, 1], 1.0, DVec3::ZERO);
         let mut faces = FaceField::new(&grid, 1.0);
-        faces[(Axis::X, [64, 0, 0])] = 0.0;
+        // Behind both, a cell of air.
+        [64, 192].into_iter().for_each(|i| faces[(Axis::X, [i, 0, 0])] = 0.0);
         let extra = CellField::new(&grid, 0.0);
         let laplacian = Laplacian::new(&faces, &extra).unwrap();
         let mut regions = Regions::default();
-        let piston = |cells: Vec<u32>, values: Vec<f64>| Block { cells, columns: 1, values };
+        let piston = |cells: Vec<u32>, values: Vec<f64>| Block { cells, columns: 1, values, swells: false };
         // What is left of 3 in the first chamber: in the first and in the second.
         let mut left = |blocks: Vec<Block>| {
             regions.rebuild(&laplacian, &[], &extra);
             regions.couple(&mut LowRank { blocks }, &[]);
-            let mut v: Vec<f64> = (0..192).map(|i| if i < 64 { 3.0 } else { 0.0 }).collect();
+            let mut v: Vec<f64> = (0..193).map(|i| if i < 64 { 3.0 } else { 0.0 }).collect();
             regions.remove_means(&mut v);
             [v[5], v[100]]
         };
@@ -606,9 +619,11 @@ mod tests {
         assert!(close(left(vec![piston(vec![0, 64], vec![1.0, -1.0])]), [2.0, -1.0]));
         // Twice the area on the other side: half the pressure balances.
         assert!(close(left(vec![piston(vec![0, 64], vec![1.0, -2.0])]), [1.0, -1.0]));
-        let both = vec![piston(vec![0, 64], vec![1.0, -1.0]), piston(vec![191], vec![0.1])];
+        let both = vec![piston(vec![0, 64], vec![1.0, -1.0]), piston(vec![191, 192], vec![0.1, -0.1])];
         assert!(close(left(both), [3.0, 0.0]));
         // A body inside a chamber, which it cannot change.
         assert!(close(left(vec![piston(vec![64, 65], vec![7.0, -7.0])]), [0.0; 2]));
+        // Nor can one whose other end leans on something.
+        assert!(close(left(vec![piston(vec![64, 65], vec![7.0, -2.0])]), [0.0; 2]));
     }
 }

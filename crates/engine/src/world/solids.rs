@@ -6,7 +6,7 @@ use crate::coupling::contact::{self, Encounter};
 use crate::coupling::elastic::ElasticSide;
 use crate::coupling::family::FamilySide;
 use crate::coupling::immersed::Immersed;
-use crate::coupling::leaning;
+use crate::coupling::leaning::{self, Pressed};
 use crate::coupling::monolithic::{Answers, Outcome};
 use crate::coupling::rigid::RigidSide;
 use crate::coupling::stop::Stops;
@@ -223,6 +223,7 @@ impl Solids {
     ) -> Result<(), BodyError> {
         let (TimeSpan { time, dt, .. }, bodies) = (span, &mut next.rigid);
         self.leaning = Supports::default();
+        let before = self.rigids.twists(bodies);
         self.add_weight(params, immersed, span, bodies);
         self.predict_families(params, immersed, span);
         let forces: Vec<[DVec3; 2]> = now.rigid_force.iter().map(|force| force.map(|f| dt * f)).collect();
@@ -237,7 +238,7 @@ impl Solids {
         let touches_by_itself = self.families.iter().any(|(family, _)| !family.touchers().is_empty());
         if !self.elastics.is_empty() || touches_by_itself {
             self.predict_elastic(params, immersed, span)?;
-            self.touch(params, immersed, span, &now.elastic_force, bodies);
+            self.touch(params, immersed, span, now, bodies);
             lap("elasticity");
         }
         for (body, &[push, twist]) in heavy() {
@@ -245,7 +246,8 @@ impl Solids {
         }
         // Of a push that is taken back, joints take back their part.
         self.rigids.keep_joints(bodies);
-        self.leaning = leaning::find(&self.rigids, bodies, &touches, &forces, &lean);
+        self.leaning =
+            leaning::find(&self.rigids, bodies, &touches, &Pressed { pushes: &forces, lean: &lean, before: &before });
         Ok(())
     }
 
@@ -255,10 +257,10 @@ impl Solids {
         params: &WorldParams,
         immersed: &Immersed,
         span: TimeSpan,
-        forces: &[Vec<DVec3>],
+        now: &SolidState,
         bodies: &mut RigidState,
     ) {
-        let TimeSpan { time, dt, .. } = span;
+        let (TimeSpan { time, dt, .. }, forces) = (span, &now.elastic_force);
         self.push_elastic(forces, dt);
         self.families.iter_mut().for_each(|(family, _)| family.expect(1.0, dt));
         let gain = params.fluid.uniform_gain(time, dt);
@@ -268,6 +270,8 @@ impl Solids {
             body.material().density < LIGHT * params.fluid.rho() && leaning::is_pressed(push, mass, gain)
         };
         let pressed = self.elastics.iter().zip(forces).map(is_pressed).collect();
+        let fastest = |body: &ElasticState| body.velocities.iter().map(|v| v.length()).fold(0.0, f64::max);
+        let speeds = now.elastic.iter().map(|body| fastest(body) + gain.length()).collect();
         let mut sides = self.sides(bodies, dt);
         sides.elastic.with_crushed();
         let freedoms: Vec<Vec<Freedoms>> = sides.all().iter_mut().map(|kind| kind.freedoms()).collect();
@@ -277,15 +281,17 @@ impl Solids {
         let (elastic, surfaces) = sides.elastic.bodies();
         let others = sides.families.iter().flat_map(FamilySide::touchers).collect();
         let grid = &params.grid;
-        let encounter = Encounter { grid, walls: params.walls, immersed, dt, elastic, surfaces, others, pressed };
+        let encounter =
+            Encounter { grid, walls: params.walls, immersed, dt, elastic, surfaces, others, pressed, speeds };
         let struck = contact::resolve(&encounter, &units);
         let mut kinds = sides.all();
         for ((kind, unit), pushed) in places.into_iter().zip(&struck.pushes) {
             pushed.iter().for_each(|(pushed, velocity)| kinds[kind].strike(unit, pushed, velocity));
         }
         if params.are_supported() {
-            let supported = self.elastics.iter_mut().zip(struck.supports).filter(|(_, supports)| !supports.is_empty());
-            supported.for_each(|((_, body), supports)| body.lean_on(supports));
+            let bodies = self.elastics.iter_mut().zip(&now.elastic).zip(struck.supports);
+            let supported = bodies.filter(|(_, supports)| !supports.is_empty());
+            supported.for_each(|(((_, body), before), supports)| body.lean_on(supports, before));
         }
         self.push_elastic(forces, -dt);
         self.families.iter_mut().for_each(|(family, _)| family.expect(-1.0, dt));

@@ -86,8 +86,13 @@ impl Problem {
             rows.insert(c as u32, random.vector(3).iter().map(|v| strength * v).collect());
         }
         rows.insert(self.pockets[0].node as u32, random.vector(3).iter().map(|v| 5.0 * strength * v).collect());
-        let block =
-            Block { cells: rows.keys().copied().collect(), columns: 3, values: rows.into_values().flatten().collect() };
+        let block = Block {
+            cells: rows.keys().copied().collect(),
+            columns: 3,
+            values: rows.into_values().flatten().collect(),
+            // Random ones enclose more or less.
+            swells: true,
+        };
         self.bodies = LowRank { blocks: vec![block] };
         self
     }

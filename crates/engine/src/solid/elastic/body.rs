@@ -251,10 +251,11 @@ impl ElasticBody {
     }
 
     /// Lean on these until the next prediction: those that push hold their vertices, whatever else pushes. Velocities have their impulses
-    /// already.
-    pub fn lean_on(&mut self, supports: Vec<Support>) {
+    /// already; the step began with those of `before`.
+    pub fn lean_on(&mut self, supports: Vec<Support>, before: &ElasticState) {
+        let before: Vec<f64> = before.velocities.iter().flat_map(|v| v.to_array()).collect();
         let mut velocity = self.velocity();
-        self.supports = Supports::new(supports, &mut velocity);
+        self.supports = Supports::new(supports, &before, &mut velocity);
         self.set_velocity(&velocity);
     }
 

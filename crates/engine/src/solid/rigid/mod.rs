@@ -37,7 +37,7 @@ pub use joined::Joined;
 pub use joint::{Joint, JointKind, JointRow};
 pub use setup::LIGHT;
 pub use state::{BodyState, Impulse, RigidState};
-pub use touch::RigidTouch;
+pub use touch::{RigidTouch, TouchRow};
 
 use crate::geometry::{Bounds, Pose, RigidVelocity};
 use crate::solid::{Motion, Place, Skin};

@@ -6,37 +6,49 @@ use crate::geometry::RigidVelocity;
 use glam::DVec3;
 use rapier3d_f64::prelude::*;
 
-/// A place where two solids must not come nearer than they are apart.
+/// A place where two solids must not come nearer than they are apart, and are held back by friction while they push each other.
 #[derive(Clone, Copy, Debug)]
 pub struct RigidTouch {
-    /// How fast they part, from the bodies' twists.
+    /// How fast they part, and how fast they slip along each other.
+    pub rows: [TouchRow; 3],
+    /// Coefficient of friction.
+    pub friction: f64,
+    /// The same for all places where the same two touch.
+    pub pair: usize,
+}
+
+/// One direction of a touch.
+#[derive(Clone, Copy, Debug)]
+pub struct TouchRow {
+    /// Velocity along it, from the bodies' twists.
     pub row: JointRow,
-    /// How fast they must, m/s; negative if there is room between them.
+    /// What it must come to at least, or be, m/s; negative if there is room between them.
     pub least: f64,
 }
 
-impl RigidTouch {
-    /// Where two bodies meet `at` a point, the `normal` pointing from the first to the second; what is none of ours moves with one of the
-    /// `velocities`. They come together no faster than by `apart`, m/s.
-    fn new(
-        state: &RigidState,
-        bodies: [Option<usize>; 2],
-        (at, normal): (DVec3, DVec3),
-        velocities: [DVec3; 2],
-        apart: f64,
-    ) -> Self {
+/// Two solids that touch.
+struct Pair {
+    /// Which of them are bodies.
+    bodies: [Option<usize>; 2],
+    /// How those move at the place that are none, m/s.
+    velocities: [DVec3; 2],
+}
+
+impl Pair {
+    /// The velocity of the second against the first `at` a place, along a direction; at least `apart`, m/s.
+    fn row(&self, state: &RigidState, at: DVec3, direction: DVec3, apart: f64) -> TouchRow {
         let (mut least, mut jacobian) = (apart, [[0.0; 6]; 2]);
         for (side, sign) in [(0, -1.0), (1, 1.0)] {
-            match bodies[side] {
+            match self.bodies[side] {
                 Some(body) => {
-                    let moment = sign * (at - state.bodies[body].position).cross(normal);
-                    jacobian[side][..3].copy_from_slice(&(sign * normal).to_array());
+                    let moment = sign * (at - state.bodies[body].position).cross(direction);
+                    jacobian[side][..3].copy_from_slice(&(sign * direction).to_array());
                     jacobian[side][3..].copy_from_slice(&moment.to_array());
                 }
-                None => least -= sign * normal.dot(velocities[side]),
+                None => least -= sign * direction.dot(self.velocities[side]),
             }
         }
-        Self { row: JointRow { bodies, jacobian }, least }
+        TouchRow { row: JointRow { bodies: self.bodies, jacobian }, least }
     }
 }
 
@@ -64,15 +76,21 @@ impl Rigids {
             })
         };
         let mut touches = Vec::new();
-        for pair in contacts.narrow_phase.contact_pairs() {
+        for (number, pair) in contacts.narrow_phase.contact_pairs().enumerate() {
             let colliders = [pair.collider1, pair.collider2];
             let bodies = colliders.map(body_of);
             if !bodies.iter().flatten().any(|&body| counts(body)) {
                 continue;
             }
+            // What is no body takes friction from what touches it.
+            let frictions =
+                || colliders.iter().filter(|c| body_of(**c).is_some()).map(|c| contacts.colliders[*c].friction());
+            let friction = frictions().sum::<f64>() / frictions().count() as f64;
             for manifold in pair.solver_manifolds() {
                 // From the first to the second.
                 let normal = manifold.data.normal;
+                let tangent = normal.any_orthonormal_vector();
+                let directions = [normal, tangent, normal.cross(tangent)];
                 for point in &manifold.points {
                     // Where the first body has it, or the second, if the first is none of ours.
                     let on = |side: usize| {
@@ -88,8 +106,9 @@ impl Rigids {
                     };
                     let Some(at) = on(0).or_else(|| on(1)) else { continue };
                     let apart = if point.dist > 0.0 { -point.dist / dt } else { 0.0 };
-                    let velocities = [0, 1].map(|side| given(colliders[side], at));
-                    touches.push(RigidTouch::new(state, bodies, (at, normal), velocities, apart));
+                    let pair = Pair { bodies, velocities: colliders.map(|collider| given(collider, at)) };
+                    let rows = [0, 1, 2].map(|n| pair.row(state, at, directions[n], if n == 0 { apart } else { 0.0 }));
+                    touches.push(RigidTouch { rows, friction, pair: number });
                 }
             }
         }

@@ -305,6 +305,7 @@ impl<T: Real> Columns<T> {
             cells: sums.keys().map(|&cell| cell as u32).collect(),
             columns: 1,
             values: sums.into_values().collect(),
+            swells: false,
         };
         (here.columns(k, coarse), felt, coarser)
     }
@@ -337,7 +338,8 @@ pub(super) fn felt<T: Real>(c: Block, levels: &[Level<T>]) -> Block {
     if chosen == 0 {
         return Block::default();
     }
-    let mut felt = Block { cells: c.cells.clone(), columns: chosen, values: vec![0.0; chosen * c.cells.len()] };
+    let mut felt =
+        Block { cells: c.cells.clone(), columns: chosen, values: vec![0.0; chosen * c.cells.len()], swells: c.swells };
     for ((_, row), out) in c.rows().zip(felt.values.chunks_exact_mut(chosen)) {
         for (value, parts) in row.iter().zip(parts.chunks_exact(columns)) {
             add_scaled(out, *value, &parts[first..]);
@@ -348,8 +350,13 @@ pub(super) fn felt<T: Real>(c: Block, levels: &[Level<T>]) -> Block {
 
 /// A block in the precision of the cycle.
 fn rounded<T: Real>(block: &Block) -> Block<T> {
-    let Block { cells, columns, values } = block;
-    Block { cells: cells.clone(), columns: *columns, values: values.iter().map(|&v| T::of(v)).collect() }
+    let Block { cells, columns, values, swells } = block;
+    Block {
+        cells: cells.clone(),
+        columns: *columns,
+        values: values.iter().map(|&v| T::of(v)).collect(),
+        swells: *swells,
+    }
 }
 
 /// Rows that are not zero, under the number that `renumber` gives them.
@@ -361,8 +368,12 @@ fn rows_of<V: Real, T: Real>(
 ) -> Block<T> {
     let is_something = |n: &usize| values[columns * n..][..columns].iter().any(|&v| v != V::default());
     let rows: Vec<usize> = cells.filter(is_something).collect();
-    let mut block =
-        Block { cells: Vec::with_capacity(rows.len()), columns, values: Vec::with_capacity(columns * rows.len()) };
+    let mut block = Block {
+        cells: Vec::with_capacity(rows.len()),
+        columns,
+        values: Vec::with_capacity(columns * rows.len()),
+        swells: false,
+    };
     for n in rows {
         block.cells.push(renumber(n) as u32);
         block.values.extend(values[columns * n..][..columns].iter().map(|&v| T::of(v.f64())));
@@ -437,6 +448,7 @@ impl<'a, V: Real> Restriction<'a, V> {
             cells: Vec::with_capacity(rows),
             columns: self.columns,
             values: Vec::with_capacity(self.values.len()),
+            swells: false,
         };
         for (n, &start) in self.starts.iter().enumerate().filter(|(_, start)| **start != NONE) {
             let at = unravel(self.size, n);
