@@ -4,6 +4,7 @@ use super::backdrop::Sweep;
 use super::bvh::Hit;
 use super::camera::{Camera, Ray};
 use super::colour::{even_noise, hash01, heat, linear};
+use super::cover::Cover;
 use super::interface::{GLASS, cross};
 use super::light::LightField;
 use super::sampling::{Seen, smooth};
@@ -81,6 +82,8 @@ struct Stage {
     smoke: Smoke,
     field: LightField,
     surfaces: Surfaces,
+    /// Where these may be seen.
+    cover: Cover,
     sweep: Sweep,
     /// Extinction of density 1, 1/m.
     extinction: f32,
@@ -123,6 +126,7 @@ impl Stage {
             smoke: Smoke::new(grid, &content.density, refinement(grid, camera)),
             field,
             surfaces,
+            cover: Cover::new(camera, frame.surfaces.iter().map(|surface| &surface.mesh)),
             sweep: Sweep::new(&settings.backdrop, camera.size),
             extinction,
             step: STEPS[usize::from(!smooth)] * lattice.cell,
@@ -140,12 +144,13 @@ impl Stage {
         let ray = camera.ray(at[0], at[1]);
         let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
         let ground = ground.unwrap_or(f32::INFINITY);
-        let (target, distance) = match self.surfaces.solids.nearest(&ray, ground) {
+        let may_meet = self.cover.may_show(x, y);
+        let (target, distance) = match may_meet.then(|| self.surfaces.solids.nearest(&ray, ground)).flatten() {
             Some(hit) => (Target::Solid(hit), hit.t),
             None if ground < f32::INFINITY => (Target::Ground, ground),
             None => (Target::Backdrop, f32::INFINITY),
         };
-        let through_glass = self.surfaces.glass.occluded(&ray, distance);
+        let through_glass = may_meet && self.surfaces.glass.occluded(&ray, distance);
         Sight { ray, at, target, distance, through_glass }
     }
 
