@@ -18,6 +18,8 @@ pub struct Effort {
     pub same: f32,
     /// Rays towards the sky, and towards the key light, for each ray that meets a surface: at first, and where some of these meet something and others do not.
     pub shadow_rays: [u32; 2],
+    /// Of a pixel's rays that all meet one solid behind smoke, every so many goes through the smoke.
+    pub same_solid: usize,
     /// Where rays of light beside each other part in the water, one of so many is sent to the floor.
     pub light_rays: usize,
     /// Texels along the longer side of the map of the sky's light on the floor.
@@ -32,12 +34,19 @@ impl Effort {
                 different: 0.025,
                 same: 0.03,
                 shadow_rays: [4, 16],
+                same_solid: 1,
                 light_rays: 1,
                 sky_texels: 128.0,
             },
-            Quality::Draft | Quality::Preview => {
-                Self { agreed: 0.06, different: 0.12, same: 0.4, shadow_rays: [2, 8], light_rays: 3, sky_texels: 64.0 }
-            }
+            Quality::Draft | Quality::Preview => Self {
+                agreed: 0.06,
+                different: 0.12,
+                same: 0.4,
+                shadow_rays: [2, 8],
+                same_solid: 2,
+                light_rays: 3,
+                sky_texels: 64.0,
+            },
         }
     }
 }
