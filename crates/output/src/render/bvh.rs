@@ -229,8 +229,8 @@ impl Solids {
 
     /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides. Triangles all of whose corners `is_left_out` are no part of it.
     pub fn of_liquid(mesh: &TriMesh, grid: &Grid, is_left_out: impl Fn(Vec3A) -> bool + Sync) -> Self {
-        let vertex_normals = vertex_normals(mesh, grid);
         let on_side = is_on_side(mesh, grid);
+        let vertex_normals = vertex_normals(mesh, &on_side);
         let triangles = mesh.triangles.par_iter().enumerate().filter_map(|(number, t)| {
             let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
             let is_wanted = ![a, b, c].into_iter().all(&is_left_out);
@@ -238,7 +238,7 @@ impl Solids {
         });
         Self::over(&triangles.collect::<Vec<_>>(), |t| match on_side[t.number as usize] {
             true => [Vec3::from(t.edges[0].cross(t.edges[1]).normalize_or_zero()); 3],
-            false => mesh.triangles[t.number as usize].map(|v| vertex_normals[v as usize].as_vec3()),
+            false => mesh.triangles[t.number as usize].map(|v| Vec3::from(vertex_normals[v as usize])),
         })
     }
 
@@ -249,16 +249,17 @@ impl Solids {
         }
         let mut boxes: Vec<Boxed> = triangles.par_iter().enumerate().map(|(n, t)| t.boxed(n)).collect();
         let Bounds { low, high } = Bounds::of(&boxes);
-        let Built { nodes, leaves } = build(triangles, &mut boxes);
+        let Built { nodes, members } = build(&mut boxes);
         // Members of leaves stand in their order among the boxes by now.
+        let first = members.iter().scan(0, |next, members| Some(std::mem::replace(next, *next + members)));
+        let first: Vec<u32> = first.collect();
+        let leaf = |(&first, &members): (&u32, &u32)| leaf(triangles, &boxes[first as usize..][..members as usize]);
+        let leaves = first.par_iter().zip(&members).map(leaf).collect();
         let shade = |boxed: &Boxed| {
             let triangle = &triangles[boxed.triangle as usize];
             Shading { normals: normals(triangle), body: triangle.body, number: triangle.number }
         };
         let shading = boxes.par_iter().map(shade).collect();
-        let first = leaves.iter().scan(0, |next, (_, members)| Some(std::mem::replace(next, *next + members)));
-        let first = first.collect();
-        let leaves = leaves.into_iter().map(|(leaf, _)| leaf).collect();
         Self { nodes, leaves, shading, first, bounds: Some([low, high]) }
     }
 
@@ -386,14 +387,14 @@ impl Solids {
     }
 }
 
-/// A tree whose root is its first node; leaves with the number of their triangles.
+/// A tree whose root is its first node, and how many boxes are in each of its leaves, which take them in their order.
 struct Built {
     nodes: Vec<Node>,
-    leaves: Vec<(Leaf, u32)>,
+    members: Vec<u32>,
 }
 
-/// Build the tree over some triangles, whose boxes are reordered.
-fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
+/// Build the tree over some boxes, which are reordered.
+fn build(boxes: &mut [Boxed]) -> Built {
     // Into so many parts, the widest first.
     let mut parts: Vec<(Bounds, &mut [Boxed])> = vec![(Bounds::of(boxes), boxes)];
     while parts.len() < LANES {
@@ -401,10 +402,10 @@ fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
         let large = (0..parts.len()).filter(|&n| parts[n].1.len() > LANES);
         let Some(widest) = large.max_by(|a, b| area(a).total_cmp(&area(b)).then(b.cmp(a))) else { break };
         let (_, part) = parts.remove(widest);
-        let middle = partition(part);
+        let (middle, bounds) = partition(part);
         let (first, second) = part.split_at_mut(middle);
-        parts.insert(widest, (Bounds::of(second), second));
-        parts.insert(widest, (Bounds::of(first), first));
+        parts.insert(widest, (bounds[1], second));
+        parts.insert(widest, (bounds[0], first));
     }
     let mut planes = [[[f32::INFINITY; LANES]; 3], [[f32::NEG_INFINITY; LANES]; 3]];
     for (n, (Bounds { low, high }, _)) in parts.iter().enumerate() {
@@ -415,19 +416,19 @@ fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
     let node = Node { planes: planes.map(|axes| axes.map(f32x8::new)), children: [0; LANES] };
     let mut parts: Vec<&mut [Boxed]> = parts.into_iter().map(|(_, part)| part).collect();
     let is_many = parts.iter().any(|part| part.len() > MANY);
-    let subtree = |part: &mut [Boxed]| (part.len() > LANES).then(|| build(triangles, part));
+    let subtree = |part: &mut [Boxed]| (part.len() > LANES).then(|| build(part));
     let subtrees: Vec<Option<Built>> = if is_many {
         parts.par_iter_mut().map(|part| subtree(part)).collect()
     } else {
         parts.iter_mut().map(|part| subtree(part)).collect()
     };
-    let mut built = Built { nodes: vec![node], leaves: Vec::new() };
+    let mut built = Built { nodes: vec![node], members: Vec::new() };
     for (n, (part, subtree)) in parts.iter().zip(subtrees).enumerate() {
-        let (nodes, leaves) = (built.nodes.len() as u32, built.leaves.len() as u32);
+        let (nodes, leaves) = (built.nodes.len() as u32, built.members.len() as u32);
         match subtree {
             None => {
                 built.nodes[0].children[n] = LEAF | leaves;
-                built.leaves.push(leaf(triangles, part));
+                built.members.push(part.len() as u32);
             }
             Some(mut subtree) => {
                 built.nodes[0].children[n] = nodes;
@@ -435,14 +436,14 @@ fn build(triangles: &[Triangle], boxes: &mut [Boxed]) -> Built {
                     *child += if *child & LEAF != 0 { leaves } else { nodes };
                 }
                 built.nodes.append(&mut subtree.nodes);
-                built.leaves.append(&mut subtree.leaves);
+                built.members.append(&mut subtree.members);
             }
         }
     }
     built
 }
 
-fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, u32) {
+fn leaf(triangles: &[Triangle], part: &[Boxed]) -> Leaf {
     let mut corners = [[[0.0; LANES]; 3]; 3];
     for (n, boxed) in part.iter().enumerate() {
         let Triangle { a, edges: [e1, e2], .. } = &triangles[boxed.triangle as usize];
@@ -451,11 +452,11 @@ fn leaf(triangles: &[Triangle], part: &[Boxed]) -> (Leaf, u32) {
         }
     }
     let [a, e1, e2] = corners.map(|axes| axes.map(f32x8::new));
-    (Leaf { a, edges: [e1, e2] }, part.len() as u32)
+    Leaf { a, edges: [e1, e2] }
 }
 
-/// Sort boxes into two parts by the cheapest plane; returns the size of the first.
-fn partition(boxes: &mut [Boxed]) -> usize {
+/// Sort boxes into two parts by the cheapest plane; returns the size of the first and what is around each.
+fn partition(boxes: &mut [Boxed]) -> (usize, [Bounds; 2]) {
     // Twice the middle of a box.
     let middle = |b: &Boxed| b.low + b.high;
     let [low, high] = boxes
@@ -477,7 +478,8 @@ fn partition(boxes: &mut [Boxed]) -> usize {
         let mut sums = [(0.0, 0); BINS];
         for (sum, &(b, n)) in sums.iter_mut().zip(bins) {
             total = (total.0.join(b), total.1 + n);
-            *sum = (total.0.half_area() * total.1 as f32, total.1);
+            // As many leaves as it fills.
+            *sum = (total.0.half_area() * total.1.div_ceil(LANES) as f32, total.1);
         }
         sums
     };
@@ -486,7 +488,10 @@ fn partition(boxes: &mut [Boxed]) -> usize {
     let best = (0..BINS - 1)
         .filter(|&b| left[b].1 > 0 && right[BINS - 2 - b].1 > 0)
         .min_by(|&a, &b| (left[a].0 + right[BINS - 2 - a].0).total_cmp(&(left[b].0 + right[BINS - 2 - b].0)));
-    let Some(plane) = best else { return boxes.len() / 2 };
+    let Some(plane) = best else {
+        let (first, second) = boxes.split_at(boxes.len() / 2);
+        return (first.len(), [first, second].map(Bounds::of));
+    };
     let mut first = 0;
     for n in 0..boxes.len() {
         if bin(&boxes[n]) <= plane {
@@ -494,7 +499,8 @@ fn partition(boxes: &mut [Boxed]) -> usize {
             first += 1;
         }
     }
-    first
+    let around = |bins: &[(Bounds, usize)]| bins.iter().fold(Bounds::EMPTY, |all, bin| all.join(bin.0));
+    (first, [around(&bins[..=plane]), around(&bins[plane + 1..])])
 }
 
 #[cfg(test)]

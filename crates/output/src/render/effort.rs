@@ -1,27 +1,52 @@
 //! How exact a picture is where that costs rays, by its quality.
 //!
 //! Those of a final picture are about what noise and dithering hide. The others are choices: of a few that were tried on `dam-break`, `glass`, `beam` and
-//! `float`, those that save the most rays while pictures stay alike by 0.97 (structural similarity with those of the final values at the same size).
-//! Fewer splits and mirrors would be as alike by that measure, but plane walls of water get edges and bodies lose their mirror images.
+//! `float`, those that save the most rays while pictures stay alike by 0.96 (structural similarity with those of the final values at the same size; 0.98 and
+//! more but for the spray of `dam-break`). Fewer splits and mirrors would be as alike by that measure, but plane walls of water and rims of glass get edges
+//! and bodies lose their mirror images.
 
 use super::settings::Quality;
 
 /// What rays are not sent for.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
+    /// Pixels of one thing that differ by less than this part of white, in any colour, tell what is between them.
+    pub agreed: f32,
     /// Pixels that differ by more than this part of white, in any colour, from one beside them get more rays.
     pub different: f32,
     /// A pixel of which two rays show the same, but for this part of white, needs no more.
     pub same: f32,
     /// Rays towards the sky, and towards the key light, for each ray that meets a surface: at first, and where some of these meet something and others do not.
     pub shadow_rays: [u32; 2],
+    /// Of a pixel's rays that all meet one solid behind smoke, every so many goes through the smoke.
+    pub same_solid: usize,
+    /// Where rays of light beside each other part in the water, one of so many is sent to the floor.
+    pub light_rays: usize,
+    /// Texels along the longer side of the map of the sky's light on the floor.
+    pub sky_texels: f32,
 }
 
 impl Effort {
     pub fn of(quality: Quality) -> Self {
         match quality {
-            Quality::Final => Self { different: 0.025, same: 0.03, shadow_rays: [4, 16] },
-            Quality::Draft | Quality::Preview => Self { different: 0.08, same: 0.2, shadow_rays: [2, 8] },
+            Quality::Final => Self {
+                agreed: 0.03,
+                different: 0.025,
+                same: 0.03,
+                shadow_rays: [4, 16],
+                same_solid: 1,
+                light_rays: 1,
+                sky_texels: 128.0,
+            },
+            Quality::Draft | Quality::Preview => Self {
+                agreed: 0.06,
+                different: 0.12,
+                same: 0.4,
+                shadow_rays: [2, 8],
+                same_solid: 2,
+                light_rays: 3,
+                sky_texels: 64.0,
+            },
         }
     }
 }

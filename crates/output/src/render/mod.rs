@@ -17,6 +17,7 @@ mod backdrop;
 mod bvh;
 mod camera;
 mod colour;
+mod cover;
 mod effort;
 mod flat;
 mod interface;

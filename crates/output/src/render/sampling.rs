@@ -8,9 +8,6 @@ use crate::picture::Image;
 use glam::Vec3A;
 use rayon::prelude::*;
 
-/// Pixels of one thing that differ by less than this part of white, in any colour, tell what is between them.
-const AGREED: f32 = 0.03;
-
 /// Edge of a tile, pixels.
 const TILE: usize = 16;
 
@@ -37,10 +34,10 @@ pub fn sampled(
     look: impl Fn(u32, u32, u32) -> Seen + Sync,
 ) -> Sampled {
     let (across, samples) = (width as usize, settings.rays());
-    let Effort { different, same, .. } = Effort::of(settings.quality);
+    let Effort { agreed, different, same, .. } = Effort::of(settings.quality);
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
     let display = displayed(settings);
-    let first = one_each([width, height], 2, &display, |x, y| look(x, y, 0));
+    let first = one_each([width, height], 2, agreed, &display, |x, y| look(x, y, 0));
     let shown: Vec<Vec3A> = first.par_iter().map(|seen| display(seen.light)).collect();
     let is_even = |n: usize| {
         let (x, y) = place(n);
@@ -78,7 +75,8 @@ pub fn smooth(
     settings: &RenderSettings,
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Sampled {
-    Sampled { size, pixels: one_each(size, apart, &displayed(settings), look) }
+    let agreed = Effort::of(settings.quality).agreed;
+    Sampled { size, pixels: one_each(size, apart, agreed, &displayed(settings), look) }
 }
 
 /// How light is shown; roots are near enough to sRGB where only differences count.
@@ -90,6 +88,7 @@ fn displayed(settings: &RenderSettings) -> impl Fn(Vec3A) -> Vec3A + Sync {
 fn one_each(
     [width, height]: [u32; 2],
     apart: usize,
+    agreed: f32,
     display: &(impl Fn(Vec3A) -> Vec3A + Sync),
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Vec<Seen> {
@@ -102,31 +101,31 @@ fn one_each(
         let shown: Vec<Vec3A> = known.par_iter().map(|seen| display(seen.light)).collect();
         apart /= 2;
         // Places count in steps of half the distance between what is known.
-        let agreed = |x: usize, y: usize| {
+        let guess = |x: usize, y: usize| {
             // Those around it: two of its row or column, twice each, or four.
             let corner = |right: usize, down: usize| {
                 let [column, row] = [(x + right * (x % 2)) / 2, (y + down * (y % 2)) / 2];
                 let at = column + coarse[0] * row;
                 (column < coarse[0] && row < coarse[1]).then(|| (known[at], shown[at]))
             };
-            between([corner(0, 0)?, corner(1, 0)?, corner(0, 1)?, corner(1, 1)?])
+            between([corner(0, 0)?, corner(1, 0)?, corner(0, 1)?, corner(1, 1)?], agreed)
         };
         known = in_tiles(sparse(apart), |x, y| match x % 2 == 0 && y % 2 == 0 {
             true => known[x / 2 + coarse[0] * (y / 2)],
-            false => agreed(x, y).unwrap_or_else(|| look((apart * x) as u32, (apart * y) as u32)),
+            false => guess(x, y).unwrap_or_else(|| look((apart * x) as u32, (apart * y) as u32)),
         });
     }
     known
 }
 
-/// The mean of four pixels of one thing that look alike.
-fn between(around: [(Seen, Vec3A); 4]) -> Option<Seen> {
+/// The mean of four pixels of one thing that look alike but for `agreed`.
+fn between(around: [(Seen, Vec3A); 4], agreed: f32) -> Option<Seen> {
     let thing = around[0].0.thing?;
     let [low, high] = around
         .iter()
         .fold([Vec3A::INFINITY, Vec3A::NEG_INFINITY], |[low, high], (_, shown)| [low.min(*shown), high.max(*shown)]);
-    let is_agreed = around.iter().all(|(seen, _)| seen.thing == Some(thing)) && (high - low).max_element() < AGREED;
-    is_agreed.then(|| Seen {
+    let is_one = around.iter().all(|(seen, _)| seen.thing == Some(thing));
+    (is_one && (high - low).max_element() < agreed).then(|| Seen {
         light: 0.25 * around.iter().map(|(seen, _)| seen.light).sum::<Vec3A>(),
         distance: 0.25 * around.iter().map(|(seen, _)| seen.distance).sum::<f32>(),
         thing: Some(thing),

@@ -10,7 +10,7 @@ use super::camera::Ray;
 use bathtub_engine::grid::{CellField, Grid};
 use glam::Vec3A;
 use rayon::prelude::*;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Mul, Range, Sub};
 
 /// Edge of a block that is skipped as a whole when empty, cells.
 const BLOCK: usize = 8;
@@ -130,13 +130,9 @@ pub struct Smoke {
 impl Smoke {
     /// Resample the density to cells `factor` times finer; negative values are left out.
     pub fn new(grid: &Grid, density: &CellField<f32>, factor: usize) -> Self {
-        let coarse = Lattice::of(grid);
-        let lattice = coarse.refined(factor);
-        let mut density: Vec<f32> = match factor {
-            1 => coarse.fill(|at| density[at]),
-            _ => refine(density, factor, &lattice),
-        };
-        density.par_iter_mut().for_each(|d| *d = if *d > 1e-5 { *d } else { 0.0 });
+        let lattice = Lattice::of(grid).refined(factor);
+        let around = smoky(density);
+        let density = refine(density, &around, factor, &lattice);
 
         // A block is occupied if any cell in it or next to it is: interpolation reaches one cell further.
         let blocks = lattice.dims.map(|n| n.div_ceil(BLOCK));
@@ -145,13 +141,16 @@ impl Smoke {
             .into_par_iter()
             .map(|b: usize| {
                 let block = [b % blocks[0], b / blocks[0] % blocks[1], b / (blocks[0] * blocks[1])];
-                // In array indices, where the border shifts all by one.
-                let [x, y, z] =
-                    [0, 1, 2].map(|a| block[a] * BLOCK..((block[a] + 1) * BLOCK + 2).min(lattice.dims[a] + 2));
-                z.into_iter().any(|k| {
-                    let line = |j: usize| &density[j * strides[1] + k * strides[2]..][x.clone()];
-                    y.clone().any(|j| line(j).iter().any(|&d| d > 0.0))
-                })
+                // In array indices, where the border shifts all by one; empty where the block is off all smoke.
+                let [x, y, z] = [0, 1, 2].map(|a| {
+                    let [first, last] = [around[a].start, around[a].end].map(|cell| cell * factor + 1);
+                    (block[a] * BLOCK).max(first)..((block[a] + 1) * BLOCK + 2).min(last)
+                });
+                !x.is_empty()
+                    && z.into_iter().any(|k| {
+                        let line = |j: usize| &density[j * strides[1] + k * strides[2]..][x.clone()];
+                        y.clone().any(|j| line(j).iter().any(|&d| d > 0.0))
+                    })
             })
             .collect();
         let distance = distances(blocks, &occupied);
@@ -204,11 +203,37 @@ fn distances(blocks: [usize; 3], occupied: &[bool]) -> Vec<u8> {
     distance
 }
 
-/// Cubic resampling, one axis after the other.
-fn refine(field: &CellField<f32>, factor: usize, lattice: &Lattice) -> Vec<f32> {
-    let mut dims = field.dims;
-    let mut values = field.data.clone();
-    for axis in 0..3 {
+/// The cells, along each axis, to which smoke comes by the cubic filter: a box around all that is not empty, and two cells more.
+fn smoky(field: &CellField<f32>) -> [Range<usize>; 3] {
+    let [nx, ny, _] = field.dims;
+    let mut found = [[usize::MAX, 0]; 3];
+    for (row, cells) in field.data.chunks_exact(nx).enumerate() {
+        let is_smoke = |d: &f32| *d > 0.0;
+        let (Some(first), Some(last)) = (cells.iter().position(is_smoke), cells.iter().rposition(is_smoke)) else {
+            continue;
+        };
+        for (found, [low, high]) in found.iter_mut().zip([[first, last], [row % ny; 2], [row / ny; 2]]) {
+            *found = [found[0].min(low), found[1].max(high)];
+        }
+    }
+    std::array::from_fn(|a| match found[a] {
+        [usize::MAX, _] => 0..0,
+        [low, high] => low.saturating_sub(2)..(high + 3).min(field.dims[a]),
+    })
+}
+
+/// Cubic resampling of the cells of a box, one axis after the other; there is nothing elsewhere, nor where less is left than is seen.
+fn refine(field: &CellField<f32>, around: &[Range<usize>; 3], factor: usize, lattice: &Lattice) -> Vec<f32> {
+    let mut density = vec![0.0; lattice.len()];
+    let [x, y, z] = around;
+    let mut dims = [x, y, z].map(|cells| cells.len());
+    if x.is_empty() {
+        return density;
+    }
+    let rows = z.clone().flat_map(|k| y.clone().map(move |j| (j, k)));
+    let row = |(j, k): (usize, usize)| &field.data[field.dims[0] * (j + field.dims[1] * k)..][x.clone()];
+    let mut values: Vec<f32> = rows.flat_map(row).copied().collect();
+    for axis in if factor > 1 { 0..3 } else { 0..0 } {
         let taps: Vec<[f32; 5]> = (0..factor).map(|n| cubic_taps((n as f32 + 0.5) / factor as f32 - 0.5)).collect();
         // The array is rows of `stride` values; `count` of them, one per cell, follow each other along the axis.
         let (stride, count): (usize, usize) = (dims[..axis].iter().product(), dims[axis]);
@@ -228,7 +253,16 @@ fn refine(field: &CellField<f32>, factor: usize, lattice: &Lattice) -> Vec<f32> 
         values = fine;
         dims[axis] *= factor;
     }
-    lattice.fill(|[i, j, k]| values[i + dims[0] * (j + dims[1] * k)])
+    let [_, sy, sz] = lattice.strides();
+    let layers = density.par_chunks_mut(sz).skip(z.start * factor + 1);
+    layers.zip(values.par_chunks(dims[0] * dims[1])).for_each(|(layer, values)| {
+        let rows = layer.chunks_mut(sy).skip(y.start * factor + 1);
+        for (cells, values) in rows.zip(values.chunks(dims[0])) {
+            let cells = &mut cells[x.start * factor + 1..][..dims[0]];
+            cells.iter_mut().zip(values).for_each(|(cell, &d)| *cell = if d > 1e-5 { d } else { 0.0 });
+        }
+    });
+    density
 }
 
 /// Weights of the five cells around a point at `offset` cells (within ±1/2) from the middle one's centre. Of the family

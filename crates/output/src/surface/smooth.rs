@@ -13,7 +13,7 @@
 use super::density::{Bulk, smoothstep};
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
-use glam::DVec3;
+use glam::{DVec3, Vec3A};
 use rayon::prelude::*;
 
 /// Passes of G, which smooths over about 2.2 cells, and of H, about 1.5 cells.
@@ -107,20 +107,38 @@ pub fn piece_of(mesh: &TriMesh) -> Vec<u32> {
 
 /// A unit normal for each vertex of a liquid's surface, from the triangles of the free surface around it (weighted by area)
 /// and slightly smoothed; where all triangles around lie in a side of the box, the side's. Triangles in a side are plane:
-/// draw them with their own normal, see [`is_on_side`].
-pub fn vertex_normals(mesh: &TriMesh, grid: &Grid) -> Vec<DVec3> {
-    let sides = Sides::new(grid);
-    let marks: Vec<u8> = mesh.vertices.iter().map(|&v| sides.of(v)).collect();
-    let mut normals = area_normals(mesh, &marks);
-    let neighbours = Neighbours::new(mesh, &marks);
+/// draw them with their own normal, see [`is_on_side`], which tells which these are.
+pub fn vertex_normals(mesh: &TriMesh, on_side: &[bool]) -> Vec<Vec3A> {
+    let mut sums = vec![Vec3A::ZERO; mesh.vertices.len()];
+    let mut flat = sums.clone();
+    // Neighbours of a vertex in the free surface, each once for every triangle shared with it.
+    let mut around = vec![0f32; sums.len()];
+    let faces = || mesh.triangles.iter().zip(on_side);
+    for (t, &in_side) in faces() {
+        let [a, b, c] = t.map(|v| mesh.vertices[v as usize]);
+        let area = (b - a).cross(c - a).as_vec3a();
+        let sums = if in_side { &mut flat } else { &mut sums };
+        t.iter().for_each(|&v| sums[v as usize] += area);
+        t.iter().for_each(|&v| around[v as usize] += if in_side { 0.0 } else { 2.0 });
+    }
+    let unit = |n: Vec3A| n.try_normalize();
+    let mut normals: Vec<Vec3A> =
+        sums.iter().zip(&flat).map(|(&n, &m)| unit(n).or(unit(m)).unwrap_or(Vec3A::Y)).collect();
     for _ in 0..NORMAL_PASSES {
-        let mean = |v: usize| {
-            let toward = neighbours.mean(v, &normals) - normals[v];
-            // A neighbour beyond a sharp edge, as on spray, must not turn the normal.
-            let gentle = (1.0 - toward.length()).max(0.0);
-            (normals[v] + STEP * gentle * toward).try_normalize().unwrap_or(normals[v])
-        };
-        normals = (0..normals.len()).into_par_iter().with_min_len(CHUNK).map(mean).collect();
+        sums.fill(Vec3A::ZERO);
+        for (t, _) in faces().filter(|(_, in_side)| !**in_side) {
+            let [a, b, c] = t.map(|v| v as usize);
+            let [n, m, o] = [normals[a], normals[b], normals[c]];
+            sums[a] += m + o;
+            sums[b] += n + o;
+            sums[c] += n + m;
+        }
+        normals.par_iter_mut().with_min_len(CHUNK).zip(&sums).zip(&around).for_each(|((normal, &sum), &count)| {
+            let toward = sum / count.max(1.0) - *normal;
+            // A neighbour beyond a sharp edge, as on spray, must not turn the normal; nor has every vertex one.
+            let gentle = if count > 0.0 { (1.0 - toward.length()).max(0.0) } else { 0.0 };
+            *normal = (*normal + STEP as f32 * gentle * toward).try_normalize().unwrap_or(*normal);
+        });
     }
     normals
 }

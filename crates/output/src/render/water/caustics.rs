@@ -2,7 +2,8 @@
 //!
 //! A regular bundle of parallel rays is sent down from the light. Each is bent by water and glass, loses what they
 //! absorb and reflect, and leaves the rest where it meets the floor: caustics, the tinted shadow of water and glass and the
-//! shadows of solids in one map. Where rays beside each other meet the same things, those between them are not sent: they land between.
+//! shadows of solids in one map. Where rays beside each other meet the same things, those between them are not sent: they land between. Where they do not, a
+//! preview sends one of three, for all.
 
 use super::medium::Medium;
 use super::{Scene, Target};
@@ -22,8 +23,7 @@ const SPENT: f32 = 0.02;
 /// Blur passes, for the light is not a point.
 const BLUR: usize = 2;
 
-/// Texels along the longer side of the map of the sky, and rays towards that from each.
-const SKY_TEXELS: f32 = 128.0;
+/// Rays towards the sky from each texel of its map.
 const SKY_RAYS: u32 = 24;
 
 /// Light on a part of the floor.
@@ -53,62 +53,74 @@ impl FloorLight {
             let (s, t) = (shift(low.y, a), shift(high.y, a));
             (low[a] + s.min(t) - margin, high[a] + s.max(t) + margin)
         });
-        let mut light = FloorMap::new(span, TEXELS);
-        let FloorMap { texel, dims, .. } = light;
-        let start = 4.0 * scene.surfaces.reach;
-        let step = texel / RAYS as f32;
-        let share = 1.0 / (RAYS * RAYS) as f32;
-        // Of the ray at a place in the bundle.
-        let cast = |column: f32, row: f32| {
-            let x = light.low[0] + step * (column + 0.5) - 0.5 * texel;
-            let z = light.low[1] + step * (row + 0.5) - 0.5 * texel;
-            let origin = Vec3A::new(x, y, z) + start * toward;
-            landing(scene, Ray { origin, direction: -toward.normalize() })
-        };
-        let blocks = dims.map(|n| (n * RAYS).div_ceil(BETWEEN));
-        let corners: Vec<Landing> = (0..(blocks[0] + 1) * (blocks[1] + 1))
-            .into_par_iter()
-            .map(|n| [n % (blocks[0] + 1), n / (blocks[0] + 1)].map(|at| (at * BETWEEN) as f32 - 0.5))
-            .map(|[column, row]| cast(column, row))
-            .collect();
-        let landed: Vec<Vec<(Vec3A, Vec3A)>> = (0..blocks[1])
-            .into_par_iter()
-            .map(|j| {
-                let mut landed = Vec::new();
-                for (i, n) in (0..blocks[0]).flat_map(|i| (0..BETWEEN * BETWEEN).map(move |n| (i, n))) {
-                    let first = i + (blocks[0] + 1) * j;
-                    let around = [0, 1, blocks[0] + 1, blocks[0] + 2].map(|next| corners[first + next]);
-                    let [u, v] = [n % BETWEEN, n / BETWEEN].map(|at| (at as f32 + 0.5) / BETWEEN as f32);
-                    let landing = if around.iter().all(|other| other.way == around[0].way) {
-                        Landing::between(around, u, v)
-                    } else {
-                        cast((i * BETWEEN + n % BETWEEN) as f32, (j * BETWEEN + n / BETWEEN) as f32)
-                    };
-                    landed.extend(landing.light.map(|light| (landing.point, light)));
-                }
-                landed
-            })
-            .collect();
-        for (point, left) in landed.into_iter().flatten() {
-            light.add(point, share * left);
-        }
-        (0..BLUR).for_each(|_| light.blur());
-
-        let mut sky = FloorMap::new(span, SKY_TEXELS);
-        let (low, width) = (sky.low, sky.dims[0]);
-        sky.values.par_iter_mut().enumerate().for_each(|(n, value)| {
-            let [x, z] = [n % width, n / width].map(|at| at as f32 * sky.texel);
-            let start = Vec3A::new(low[0] + x, y + scene.surfaces.skin, low[1] + z);
-            *value = scene.surfaces.sky_on_ground(start, SKY_RAYS);
-            if let Some(hit) = scene.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY)
-                // From within.
-                && hit.face_normal.y > 0.0
-            {
-                *value *= scene.through_water(hit.t);
-            }
-        });
-        Self { key: light, sky }
+        Self { key: of_key_light(scene, y, toward, span), sky: of_sky(scene, y, span) }
     }
+}
+
+/// Where the rays of a bundle against `toward` land.
+fn of_key_light(scene: &Scene, y: f32, toward: Vec3A, span: [(f32, f32); 2]) -> FloorMap {
+    let mut light = FloorMap::new(span, TEXELS);
+    let FloorMap { texel, dims, low, .. } = light;
+    let start = 4.0 * scene.surfaces.reach;
+    let step = texel / RAYS as f32;
+    let share = 1.0 / (RAYS * RAYS) as f32;
+    // Of the ray at a place in the bundle.
+    let cast = |column: f32, row: f32| {
+        let [x, z] = [low[0] + step * (column + 0.5) - 0.5 * texel, low[1] + step * (row + 0.5) - 0.5 * texel];
+        let origin = Vec3A::new(x, y, z) + start * toward;
+        landing(scene, Ray { origin, direction: -toward.normalize() })
+    };
+    let blocks = dims.map(|n| (n * RAYS).div_ceil(BETWEEN));
+    let corners: Vec<Landing> = (0..(blocks[0] + 1) * (blocks[1] + 1))
+        .into_par_iter()
+        .map(|n| [n % (blocks[0] + 1), n / (blocks[0] + 1)].map(|at| (at * BETWEEN) as f32 - 0.5))
+        .map(|[column, row]| cast(column, row))
+        .collect();
+    // Of those that go their own ways, one of so many is sent for all.
+    let few = scene.effort.light_rays;
+    let in_block = |i: usize, j: usize| {
+        let first = i + (blocks[0] + 1) * j;
+        let around = [0, 1, blocks[0] + 1, blocks[0] + 2].map(|next| corners[first + next]);
+        let is_one_way = around.iter().all(|other| other.way == around[0].way);
+        (0..BETWEEN * BETWEEN).map(|n| [n % BETWEEN, n / BETWEEN]).filter_map(move |[u, v]| {
+            if is_one_way {
+                let [u, v] = [u, v].map(|at| (at as f32 + 0.5) / BETWEEN as f32);
+                return Some((Landing::between(around, u, v), share));
+            }
+            let [column, row] = [i * BETWEEN + u, j * BETWEEN + v];
+            (column + row).is_multiple_of(few).then(|| (cast(column as f32, row as f32), share * few as f32))
+        })
+    };
+    let landed: Vec<Vec<(Vec3A, Vec3A)>> = (0..blocks[1])
+        .into_par_iter()
+        .map(|j| {
+            let all = (0..blocks[0]).flat_map(|i| in_block(i, j));
+            all.filter_map(|(landing, share)| Some((landing.point, share * landing.light?))).collect()
+        })
+        .collect();
+    for (point, left) in landed.into_iter().flatten() {
+        light.add(point, left);
+    }
+    (0..BLUR).for_each(|_| light.blur());
+    light
+}
+
+/// What solids and water leave of the light of the sky.
+fn of_sky(scene: &Scene, y: f32, span: [(f32, f32); 2]) -> FloorMap {
+    let mut sky = FloorMap::new(span, scene.effort.sky_texels);
+    let (low, width) = (sky.low, sky.dims[0]);
+    sky.values.par_iter_mut().enumerate().for_each(|(n, value)| {
+        let [x, z] = [n % width, n / width].map(|at| at as f32 * sky.texel);
+        let start = Vec3A::new(low[0] + x, y + scene.surfaces.skin, low[1] + z);
+        *value = scene.surfaces.sky_on_ground(start, SKY_RAYS);
+        if let Some(hit) = scene.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY)
+            // From within.
+            && hit.face_normal.y > 0.0
+        {
+            *value *= scene.through_water(hit.t);
+        }
+    });
+    sky
 }
 
 impl FloorMap {

@@ -19,6 +19,8 @@ use super::WaterScene;
 use super::bvh::{Hit, Sight, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
+use super::cover::Cover;
+use super::effort::Effort;
 use super::interface::cross;
 use super::sampling::{Seen, sampled};
 use super::settings::RenderSettings;
@@ -62,6 +64,7 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
     let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
     let stage = Scene::new(scene, settings, &camera);
     let floor = stage.surfaces.ground.map(|y| FloorLight::new(&stage, y, low, high));
+    let cover = Cover::new(&camera, scene.surfaces.iter().map(|surface| &surface.mesh).chain([scene.water]));
     let outline = settings.water.outline.then(|| Outline::new(&camera, low, high));
     let line = linear(LINE);
 
@@ -70,7 +73,7 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
         let (right, down) = ((sample as f32 + 0.5) / samples, (0.5 + 0.618_034 * sample as f32).fract());
         let noise = [hash01(x, y, 1), hash01(x, y, 2)];
         let ray = camera.ray(x as f32 + right, y as f32 + down);
-        stage.look(ray, floor.as_ref(), Place { sample, noise })
+        stage.look(ray, cover.may_show(x, y), floor.as_ref(), Place { sample, noise })
     };
     let mut image = sampled(camera.size, settings, look);
     if let Some(outline) = &outline {
@@ -98,6 +101,7 @@ struct Scene {
     skin: f32,
     /// Water this near to the floor lies on it, m.
     on_floor: f32,
+    effort: Effort,
 }
 
 /// A ray on its way.
@@ -160,12 +164,13 @@ impl Scene {
             refraction: look.refraction,
             skin: 2e-3 * dx,
             on_floor,
+            effort: Effort::of(settings.quality),
             surfaces,
         }
     }
 
-    /// What a ray from the camera shows.
-    fn look(&self, ray: Ray, floor: Option<&FloorLight>, place: Place) -> Seen {
+    /// What a ray from the camera shows, and whether it may meet more than what is behind everything.
+    fn look(&self, ray: Ray, may_meet: bool, floor: Option<&FloorLight>, place: Place) -> Seen {
         let mut light = Vec3A::ZERO;
         let mut first = None;
         let mut tiles = 0u32;
@@ -174,7 +179,7 @@ impl Scene {
         let (mut next, mut waiting) = (Some(start), Vec::new());
         while let Some(path) = next.take().or_else(|| waiting.pop()) {
             let Path { ray, mut weight, medium, depth, glass_surfaces } = path;
-            let (target, distance) = self.meet(&ray, medium, depth);
+            let (target, distance) = if may_meet { self.meet(&ray, medium, depth) } else { self.behind(&ray) };
             first.get_or_insert((distance, target.thing()));
             if distance < f32::INFINITY {
                 let clear = if medium.is_water() { (-self.haze * distance).exp() } else { 1.0 };
@@ -239,29 +244,34 @@ impl Scene {
 
     /// What a ray would see if there were nothing but the surroundings.
     fn surroundings(&self, ray: &Ray) -> Vec3A {
-        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
-        match ground {
-            Some(t) => self.studio.floor(ray.at(t), Vec3A::ONE),
-            None => self.studio.sky(ray.direction),
+        match self.behind(ray) {
+            (Target::Floor, t) => self.studio.floor(ray.at(t), Vec3A::ONE),
+            _ => self.studio.sky(ray.direction),
         }
+    }
+
+    /// What is behind everything, and how far away.
+    fn behind(&self, ray: &Ray) -> (Target, f32) {
+        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
+        ground.map_or((Target::Surroundings, f32::INFINITY), |t| (Target::Floor, t))
     }
 
     /// What a ray meets first, and how far away.
     fn meet(&self, ray: &Ray, medium: Medium, depth: u8) -> (Target, f32) {
-        let ground = self.surfaces.ground.map(|h| (h - ray.origin.y) / ray.direction.y).filter(|&t| t > 0.0);
-        let mut first = ground.map_or((Target::Surroundings, f32::INFINITY), |t| (Target::Floor, t));
+        let mut first = self.behind(ray);
         // The lower face of water or glass that lies on the floor is the floor.
         let is_floor = |hit: &Hit| hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
         let coarse = !medium.is_water() && depth > COARSE_DEPTH;
         let sight = Sight::new(ray);
-        if !coarse && let Some(hit) = self.water.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
-            first = (Target::Water(hit), hit.t);
-        }
         if let Some(hit) = self.surfaces.glass.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
             first = (Target::Glass(hit), hit.t);
         }
         if let Some(hit) = self.surfaces.solids.nearest_along(&sight, first.1) {
             first = (Target::Solid(hit), hit.t);
+        }
+        // Last, since it has the most triangles: of these, only those before everything else are of interest.
+        if !coarse && let Some(hit) = self.water.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
+            first = (Target::Water(hit), hit.t);
         }
         first
     }
