@@ -89,7 +89,8 @@ fn stiff_bodies_move_like_rigid_ones() {
         (1e7, 0.3, 1.0 / 24.0, DVec3::ZERO),
         (1e9, 0.01, 1.0 / 24.0, DVec3::new(1.0, 2.0, 2.0)),
         (1e10, 0.001, 1.0 / 24.0, DVec3::new(1.0, 2.0, 2.0)),
-        (1e8, 0.001, 0.01, DVec3::new(-2.0, 0.0, 3.0)),
+        // So light a body has little kinetic energy beside that with which the fluid's weight squeezes it, p²/2K: a hundredth of it at 1e9 Pa.
+        (1e10, 0.001, 0.01, DVec3::new(-2.0, 0.0, 3.0)),
     ] {
         let mut tank = tank(dt);
         if ratio < 0.1 {

@@ -209,13 +209,20 @@ impl Scene {
                     // What goes through glass is hardly bent on the whole: that does not count as a split.
                     let is_pane = here.glass.is_some() || beyond.glass.is_some();
                     let faint = FAINT[usize::from(depth > 0 || glass_surfaces > 0)];
+                    // What has been split often enough sees the surroundings, and no more; within glass it is lost, which darkens the rims.
                     let mut go_on = |direction: Vec3A, part: f32, medium: Medium, depth: u8, glass_surfaces: u8| {
                         let weight = weight * part;
-                        if weight.max_element() > faint && depth <= DEPTH && glass_surfaces <= GLASS_SURFACES {
-                            let side = hit.face_normal * direction.dot(hit.face_normal).signum();
-                            let ray = Ray { origin: point + self.skin * side, direction };
-                            waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
+                        if weight.max_element() <= faint {
+                            return Vec3A::ZERO;
                         }
+                        let side = hit.face_normal * direction.dot(hit.face_normal).signum();
+                        let ray = Ray { origin: point + self.skin * side, direction };
+                        if depth > DEPTH || glass_surfaces > GLASS_SURFACES {
+                            let is_lost = medium.glass.is_some();
+                            return if is_lost { Vec3A::ZERO } else { weight * self.surroundings(&ray) };
+                        }
+                        waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
+                        Vec3A::ZERO
                     };
                     let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
                     let reflectance = match one_way {
@@ -225,13 +232,13 @@ impl Scene {
                     if let Some(direction) = crossing.refracted {
                         let (depth, glass_surfaces) =
                             if is_pane { (depth, glass_surfaces + 1) } else { (depth + 1, glass_surfaces) };
-                        go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
+                        light += go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * reflectance;
                     if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
-                        go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
+                        light += go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
                     }
                 }
             }
