@@ -74,6 +74,19 @@ fn light_bodies_on_joints_touch_and_stay_slow() {
     }
 }
 
+/// What rigid bodies leave open where they touch is no piston; pistons are.
+#[test]
+fn water_below_tight_pistons_holds_them() {
+    for (name, frames, speed) in [("tight-piston-on-water", 12, 1e-4), ("hydraulic-press", 24, 1.0)] {
+        let reports = run(&mut world(name), frames);
+        let volume = |report: &StepReport| report.fluid.volume;
+        let lost = (volume(&reports[reports.len() - 1]) / volume(&reports[0]) - 1.0).abs();
+        let fastest = fastest(&reports);
+        println!("{name}: {fastest:.1e} m/s, {lost:.1e} of the water");
+        assert!(fastest < speed && lost < 0.02, "{name}: {fastest} m/s, {lost}");
+    }
+}
+
 #[test]
 fn a_light_and_a_heavy_ball_on_one_hinge_fall_no_faster_than_free_ones() {
     // From 0.6 m.

@@ -28,7 +28,7 @@ pub(super) fn columns(
     unit: f64,
     size: f64,
     is_spin: impl Fn(usize) -> bool,
-    swells: bool,
+    is_immersed: bool,
 ) -> Option<Block> {
     let scaled = |values: &[f64]| values.iter().map(|value| unit * value).collect::<Vec<_>>();
     let (rank, factor) = factor(scaled(response), &scaled(scale));
@@ -55,7 +55,7 @@ pub(super) fn columns(
         }
         row.iter_mut().zip(&floor).filter(|(value, floor)| value.abs() <= **floor).for_each(|(value, _)| *value = 0.0);
     }
-    Some(Block { cells: rows.cells.clone(), columns: rank, values, swells })
+    Some(Block { cells: rows.cells.clone(), columns: rank, values, is_immersed })
 }
 
 /// J of constrained faces as rows, by the numbers of the faces from `first` on.

@@ -52,7 +52,8 @@ pub fn find(rigids: &Rigids, state: &mut RigidState, touches: &[RigidTouch], pre
         return Supports::default();
     }
     let mut supports = Vec::with_capacity(3 * touches.len());
-    for (n, (number, touch)) in (0..3).flat_map(|n| touches.iter().enumerate().map(move |touch| (n, touch))) {
+    let rows = (0..3).flat_map(|n| touches.iter().enumerate().map(move |touch| (n, touch)));
+    for (n, (number, touch)) in rows.filter(|(n, (_, touch))| *n == 0 || touch.friction > 0.0) {
         let TouchRow { row, least } = &touch.rows[n];
         let (mut parts, mut answer) = (Vec::new(), vec![0.0; 6 * rigids.len()]);
         for (body, jacobian) in row.bodies.iter().zip(&row.jacobian) {

@@ -201,7 +201,12 @@ fn couple_with(
             .collect();
         let all = || units.iter().flatten();
         let do_answer = params.scheme != Scheme::Weak;
-        fluid.projection.set_bodies(terms(fluid.grid, fluid.medium.rho, all().filter(|_| do_answer)));
+        fluid.projection.set_bodies(terms(
+            fluid.grid,
+            fluid.medium.rho,
+            fluid.medium.liquid.is_none(),
+            all().filter(|_| do_answer),
+        ));
         let pushed: Vec<(usize, f64)> =
             fluid.sources.iter().copied().chain(all().flat_map(Unit::pushed_volume)).collect();
         let solved = fluid.project(&pushed, &params.solve);
@@ -264,6 +269,7 @@ pub fn follow(mut fluid: FluidSide, solids: &[&mut dyn Answers], params: &SolveP
 pub struct System {
     grid: Grid,
     rho: f64,
+    is_everywhere: bool,
     units: Vec<Unit>,
 }
 
@@ -274,12 +280,12 @@ impl System {
         let (grid, rho) = (*scene.grid, scene.medium.rho);
         let mass = rho * grid.dx.powi(3);
         let units = freedoms.into_iter().map(|freedoms| Unit::new(freedoms, &rows, mass)).collect();
-        Self { grid, rho, units }
+        Self { grid, rho, is_everywhere: scene.medium.liquid.is_none(), units }
     }
 
     /// What they add to the pressure operator.
     pub fn terms(&self) -> SolidTerms {
-        terms(&self.grid, self.rho, self.units.iter())
+        terms(&self.grid, self.rho, self.is_everywhere, self.units.iter())
     }
 
     /// The volume that they push into cells as they begin, in units of dx², m/s.
@@ -375,8 +381,8 @@ fn taken_along(rows: &RowsOfAll, moving: &[Moving]) -> DVec3 {
     moving.iter().map(of_surface).sum()
 }
 
-/// What units add to the pressure operator.
-fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> SolidTerms {
+/// What units add to the pressure operator; whether the fluid `is_everywhere`, or has air beside it.
+fn terms<'u>(grid: &Grid, rho: f64, is_everywhere: bool, units: impl Iterator<Item = &'u Unit>) -> SolidTerms {
     let mass = rho * grid.dx.powi(3);
     let size = (grid.upper() - grid.origin).max_element();
     let mut terms = SolidTerms::default();
@@ -396,7 +402,15 @@ fn terms<'u>(grid: &Grid, rho: f64, units: impl Iterator<Item = &'u Unit>) -> So
             Response::Dense { matrix, scale } => (matrix, scale),
         };
         let columns = |rows: &Push, response: &[f64]| {
-            dense::columns(rows, response, scale, mass, size, |n| unit.spins.contains(&n), unit.swells)
+            dense::columns(
+                rows,
+                response,
+                scale,
+                mass,
+                size,
+                |n| unit.spins.contains(&n),
+                is_everywhere && unit.is_rigid,
+            )
         };
         let block = columns(push, matrix);
         // Constraints at faces cannot tell what a body stands on.
@@ -431,8 +445,8 @@ struct Unit {
     is_closed: bool,
     /// Threes of freedoms that are spins.
     spins: Vec<usize>,
-    /// Whether its surfaces may enclose more or less.
-    swells: bool,
+    /// Whether its surfaces keep their shape.
+    is_rigid: bool,
 }
 
 impl Unit {
@@ -482,7 +496,7 @@ impl Unit {
             alone,
             response,
             is_closed: parts().any(|(_, rows)| rows.is_closed),
-            swells: !surfaces.iter().all(|attached| matches!(attached.follow, Follow::Rigid { .. })),
+            is_rigid: surfaces.iter().all(|attached| matches!(attached.follow, Follow::Rigid { .. })),
             spins: surfaces.iter().filter(turns).map(|attached| attached.first / 3 + 1).collect(),
         }
     }

@@ -134,7 +134,7 @@ fn pushed_by(push: &Push, unit: f64, (columns, modes): (usize, Vec<DVec3>)) -> L
                 values.iter_mut().zip(modes).for_each(|(value, mode)| *value += scale * weight.dot(*mode));
             }
         }
-        Block { cells: push.cells.clone(), columns: width, values, swells: true }
+        Block { cells: push.cells.clone(), columns: width, values, is_immersed: false }
     };
     LowRank { blocks: (0..columns).into_par_iter().step_by(TOGETHER).map(block).collect() }
 }

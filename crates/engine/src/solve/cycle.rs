@@ -76,7 +76,7 @@ impl Cycle {
                     cells: vec![cell as u32],
                     columns: 1,
                     values: vec![tie.sqrt()],
-                    swells: true,
+                    is_immersed: false,
                 });
             }
             columns

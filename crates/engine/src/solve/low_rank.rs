@@ -30,8 +30,8 @@ pub struct Block<V = f64> {
     pub columns: usize,
     /// Row after row.
     pub values: Vec<V>,
-    /// Whether its surface may enclose more or less, as that of a body which bends does: not what is rigid.
-    pub swells: bool,
+    /// Whether it is rigid and fluid is all around it: what it pushes out of one place has another to go to.
+    pub is_immersed: bool,
 }
 
 /// C, block by block; blocks may share cells.

@@ -113,7 +113,7 @@ impl Patches {
         for (out, (_, row)) in values.chunks_exact_mut(self.columns.max(1)).zip(self.rows()) {
             row.iter().for_each(|(column, value)| out[*column as usize] = *value);
         }
-        Block { cells: self.cells.clone(), columns: self.columns, values, swells: false }
+        Block { cells: self.cells.clone(), columns: self.columns, values, is_immersed: false }
     }
 
     /// Keep the rows that `keep` tells.
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(x, [9.0, -1.0, 9.0, 9.0, 4.0]);
         assert_eq!(
             patches.whole(),
-            Block { cells: vec![1, 4], columns: 2, values: vec![2.0, 0.0, 1.0, -3.0], swells: false }
+            Block { cells: vec![1, 4], columns: 2, values: vec![2.0, 0.0, 1.0, -3.0], is_immersed: false }
         );
     }
 

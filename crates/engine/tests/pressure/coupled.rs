@@ -63,7 +63,7 @@ impl Body {
             cells: rows.keys().copied().collect(),
             columns: freedoms.len(),
             values: rows.into_values().flatten().collect(),
-            swells: false,
+            is_immersed: false,
         }
     }
 }

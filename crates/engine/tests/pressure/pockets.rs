@@ -90,8 +90,7 @@ impl Problem {
             cells: rows.keys().copied().collect(),
             columns: 3,
             values: rows.into_values().flatten().collect(),
-            // Random ones enclose more or less.
-            swells: true,
+            is_immersed: false,
         };
         self.bodies = LowRank { blocks: vec![block] };
         self

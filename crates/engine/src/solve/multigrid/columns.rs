@@ -305,7 +305,7 @@ impl<T: Real> Columns<T> {
             cells: sums.keys().map(|&cell| cell as u32).collect(),
             columns: 1,
             values: sums.into_values().collect(),
-            swells: false,
+            is_immersed: false,
         };
         (here.columns(k, coarse), felt, coarser)
     }
@@ -338,8 +338,12 @@ pub(super) fn felt<T: Real>(c: Block, levels: &[Level<T>]) -> Block {
     if chosen == 0 {
         return Block::default();
     }
-    let mut felt =
-        Block { cells: c.cells.clone(), columns: chosen, values: vec![0.0; chosen * c.cells.len()], swells: c.swells };
+    let mut felt = Block {
+        cells: c.cells.clone(),
+        columns: chosen,
+        values: vec![0.0; chosen * c.cells.len()],
+        is_immersed: false,
+    };
     for ((_, row), out) in c.rows().zip(felt.values.chunks_exact_mut(chosen)) {
         for (value, parts) in row.iter().zip(parts.chunks_exact(columns)) {
             add_scaled(out, *value, &parts[first..]);
@@ -350,12 +354,12 @@ pub(super) fn felt<T: Real>(c: Block, levels: &[Level<T>]) -> Block {
 
 /// A block in the precision of the cycle.
 fn rounded<T: Real>(block: &Block) -> Block<T> {
-    let Block { cells, columns, values, swells } = block;
+    let Block { cells, columns, values, .. } = block;
     Block {
         cells: cells.clone(),
         columns: *columns,
         values: values.iter().map(|&v| T::of(v)).collect(),
-        swells: *swells,
+        is_immersed: false,
     }
 }
 
@@ -372,7 +376,7 @@ fn rows_of<V: Real, T: Real>(
         cells: Vec::with_capacity(rows.len()),
         columns,
         values: Vec::with_capacity(columns * rows.len()),
-        swells: false,
+        is_immersed: false,
     };
     for n in rows {
         block.cells.push(renumber(n) as u32);
@@ -448,7 +452,7 @@ impl<'a, V: Real> Restriction<'a, V> {
             cells: Vec::with_capacity(rows),
             columns: self.columns,
             values: Vec::with_capacity(self.values.len()),
-            swells: false,
+            is_immersed: false,
         };
         for (n, &start) in self.starts.iter().enumerate().filter(|(_, start)| **start != NONE) {
             let at = unravel(self.size, n);

@@ -148,7 +148,7 @@ impl<T: Real> Multigrid<T> {
                 Ok(place) => block.values[block.columns * place..][..block.columns].to_vec(),
                 Err(_) => vec![0.0; block.columns],
             });
-            (Block { cells: pocket.cells.clone(), columns: 1, values, swells: false }, row.collect())
+            (Block { cells: pocket.cells.clone(), columns: 1, values, is_immersed: false }, row.collect())
         };
         let pockets: Vec<(Block, Vec<f64>)> = pockets.iter().map(of_pocket).collect();
         let nodes = &self.nodes;
