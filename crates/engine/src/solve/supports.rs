@@ -10,7 +10,7 @@
 //! Rows of friction are held wherever their normals are, and give way as what slips does: C v + ε λ = t, so that S becomes S + ε. Coulomb's friction asks
 //! for |λ| = μ N at any speed; with ε = s/(μ N), s the speed of slip as the step began, it does so while that speed lasts, falls
 //! with it, and never turns a body back. What is at rest has next to no ε: it sticks. If all rows of a patch together ask for more than
-//! μ N nevertheless, it is let go until the step ends, and slips in the next.
+//! 1.25 μ N nevertheless, it is let go until the step ends, and slips in the next.
 //!
 //! Pressure changes λ. Rows that would have to pull let go, rows that would be broken are held from then on, and what moves without
 //! them, v − Y λ, tells v anew (unlike \[A18, eq. 16\] and \[ZB17, §9\], where contact acts before or after the solve):
