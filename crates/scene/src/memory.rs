@@ -39,7 +39,7 @@ const BYTES_PER_TRIANGLE: f64 = 400.0;
 const BYTES_PER_PARTICLE: f64 = 430.0;
 
 /// The same where particles carry no velocity gradients.
-const BYTES_PER_PLAIN_PARTICLE: f64 = 225.0;
+const BYTES_PER_PLAIN_PARTICLE: f64 = 250.0;
 
 /// Bytes of a tetrahedron: its shape functions, its share of vertices, stiffness and mass. Measured, like those of the factor, on
 /// cubes of 29,000 and 94,000 tetrahedra.
@@ -49,10 +49,10 @@ const BYTES_PER_TETRAHEDRON: f64 = 1450.0;
 const BYTES_PER_FACTOR: f64 = 1540.0;
 
 /// Code, buffers and threads: of smoke, and of water.
-const FIXED_BYTES: [f64; 2] = [15e6, 30e6];
+const FIXED_BYTES: [f64; 2] = [15e6, 18e6];
 
 /// A picture and the animation: of smoke, and of water, with the search tree of its surface.
-const PICTURE_BYTES: [f64; 2] = [15e6, 10e6];
+const PICTURE_BYTES: [f64; 2] = [22e6, 50e6];
 
 /// Bytes per cell for the light in a picture of smoke, less what the step has given back by then.
 const BYTES_PER_CELL_OF_LIGHT: f64 = 20.0;

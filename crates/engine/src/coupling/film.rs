@@ -18,11 +18,13 @@
 
 use super::Medium;
 use super::immersed::Body;
+use super::interface::Scene;
 use crate::fluid::boundary::{Boundary, Wall};
 use crate::grid::{Axis, Grid, unravel};
 use crate::solid::{Follow, Point};
+use crate::solve::{LEAST_CHAMBER, TIED};
 use glam::{DMat3, DVec3};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A part of a surface, and the cell that it pushes.
 pub(super) struct SurfacePiece {
@@ -40,10 +42,26 @@ pub(super) struct MetSurface<'a> {
     follow: &'a Follow,
     /// Those that fluid meets.
     met: Vec<SurfacePiece>,
-    /// Of a surface that is wholly in the domain: what stands in for the rest, and the pieces inside of bodies that it is joined with.
-    rest: Option<(Film, Vec<SurfacePiece>)>,
+    /// Of a surface that is wholly in the domain: what stands in for the rest.
+    rest: Option<Unmet>,
     /// Areas of pieces in cells that no fluid passes.
     dropped: Vec<(u32, DVec3)>,
+}
+
+/// What of a surface no fluid meets.
+struct Unmet {
+    film: Film,
+    /// Pieces inside of bodies that it is joined with, or in crevices between them.
+    inside: Vec<SurfacePiece>,
+    /// What stands in for these, body by body.
+    between: Vec<Film>,
+}
+
+/// A body that a surface is joined with.
+pub(super) struct Partner<'a> {
+    pub body: &'a Body,
+    /// Cells around where the two meet, and their parts of 1: the same for both.
+    pub rim: Vec<(u32, f64)>,
 }
 
 /// The part of a surface that meets no fluid the grid could resolve: the fluid there has the pressure of cells around.
@@ -53,8 +71,23 @@ struct Film {
     row: FreedomRow,
     /// Its area, in faces of the grid.
     area: DVec3,
+    /// What scripted solids on its other side push into it, in units of dx², m/s.
+    led: f64,
     /// Cells that stand in for it, and their parts of 1. None if nothing is missing.
     shares: Vec<(u32, f64)>,
+}
+
+impl Film {
+    /// Nothing yet, for which these cells stand in.
+    fn at(shares: Vec<(u32, f64)>) -> Self {
+        Self { shares, ..Self::default() }
+    }
+
+    /// Take a part of a piece.
+    fn add(&mut self, follow: &Follow, piece: &SurfacePiece, part: f64) {
+        self.area += part * piece.area;
+        follow.gather(&piece.point, part * piece.area, |n, own| *self.row.entry(n).or_default() += own);
+    }
 }
 
 /// A row of B by threes of freedoms.
@@ -69,6 +102,14 @@ const ROUND_OFF: f64 = 1e-12;
 /// A choice: with more, fluid that the grid does resolve would be taken for a film; with less, bodies stick.
 const FILM: f64 = 0.25;
 
+/// Bodies that are joined have no film between them where they are nearer than this, in cells.
+/// A choice: as wide as the film of contact (contact.rs). With less, there is a film where a joint has drifted; with more, a film beside the joint is missed.
+const INSIDE: f64 = 0.05;
+
+/// As near, in cells, are those that have a crevice between them, and the cells around where they meet.
+/// A choice: a crevice is a cell wide, and the next cell is beside it.
+pub(super) const BESIDE: f64 = 1.5;
+
 /// Whether fluid can pass through a face of a cell that is more open than `least`.
 pub(super) fn has_driven_face(grid: &Grid, boundary: &Boundary, cell: usize, least: f64) -> bool {
     let at = grid.cell_at(cell);
@@ -80,7 +121,7 @@ pub(super) fn has_driven_face(grid: &Grid, boundary: &Boundary, cell: usize, lea
 }
 
 /// Whether fluid passes a cell at all, other than as a film.
-fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
+pub(super) fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     let at = grid.cell_at(cell);
     let is_beside_wall = Axis::ALL.into_iter().filter(|&axis| !grid.is_flat(axis)).any(|axis| {
         let a = axis.index();
@@ -90,6 +131,72 @@ fn is_passed(grid: &Grid, boundary: &Boundary, cell: usize) -> bool {
     has_driven_face(grid, boundary, cell, if is_beside_wall { FILM } else { 0.0 })
 }
 
+/// Cells of crevices: a few cells that no fluid leaves, between these pieces of a surface and something else. The volume of such a one is not the
+/// surface's to change, so no pressure could answer the surface there: what is met in them is film. (Of a chamber within a solid, or around one, the
+/// pieces add up to nothing.)
+fn crevices(grid: &Grid, boundary: &Boundary, pieces: &[SurfacePiece]) -> BTreeSet<u32> {
+    let mut areas = BTreeMap::<u32, (DVec3, f64)>::new();
+    for SurfacePiece { cell, area, .. } in pieces {
+        let (sum, size) = areas.entry(*cell).or_default();
+        (*sum, *size) = (*sum + *area, *size + area.length());
+    }
+    let changes = |cells: &Vec<u32>| {
+        let met = cells.iter().filter_map(|cell| areas.get(cell));
+        let (sum, size) = met.fold((DVec3::ZERO, 0.0), |(sum, size), own| (sum + own.0, size + own.1));
+        sum.length() > TIED * size
+    };
+    narrow(grid, boundary, areas.keys().copied()).into_iter().filter(changes).flatten().collect()
+}
+
+/// Those of some cells that lie in closed regions too small for a chamber, region by region, with all cells of these.
+pub(super) fn narrow(grid: &Grid, boundary: &Boundary, cells: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
+    let (mut narrow, mut wide) = (Vec::<Vec<u32>>::new(), BTreeSet::new());
+    for cell in cells {
+        if wide.contains(&cell) || narrow.iter().any(|region| region.contains(&cell)) {
+            continue;
+        }
+        match around(grid, boundary, cell, &wide) {
+            (region, true) => narrow.push(region),
+            (region, false) => wide.extend(region),
+        }
+    }
+    narrow
+}
+
+/// Cells that fluid gets to from a cell, and whether these are all, and fewer than a chamber has. Those that are `wide` lead to many.
+fn around(grid: &Grid, boundary: &Boundary, cell: u32, wide: &BTreeSet<u32>) -> (Vec<u32>, bool) {
+    let mut cells = vec![cell];
+    let mut next = 0;
+    while next < cells.len() {
+        for beyond in beyond_faces(grid, boundary, cells[next] as usize) {
+            match beyond {
+                Some(other) if !wide.contains(&other) && cells.len() < LEAST_CHAMBER => {
+                    if !cells.contains(&other) {
+                        cells.push(other);
+                    }
+                }
+                _ => return (cells, false),
+            }
+        }
+        next += 1;
+    }
+    (cells, true)
+}
+
+/// The cells beyond those faces of a cell that fluid can pass; none beyond a side of the domain.
+fn beyond_faces(grid: &Grid, boundary: &Boundary, cell: usize) -> impl Iterator<Item = Option<u32>> {
+    let at = grid.cell_at(cell);
+    Axis::ALL.into_iter().flat_map(move |axis| {
+        let a = axis.index();
+        let mut above = at;
+        above[a] += 1;
+        [at, above].into_iter().filter(move |face| boundary.driven[(axis, *face)]).map(move |face| {
+            let [below, above] = grid.cells_beside(axis, grid.face(axis, face));
+            if face == at { below } else { above }.map(|cell| cell as u32)
+        })
+    })
+}
+
 impl<'a> MetSurface<'a> {
     /// A surface of which a part is beyond the domain, or that answers vertex by vertex.
     pub fn open(follow: &'a Follow, pieces: Vec<SurfacePiece>) -> Self {
@@ -97,28 +204,38 @@ impl<'a> MetSurface<'a> {
     }
 
     /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
-    /// faces the same way, or to its rim if there is none. `is_inside` tells where it touches what it is joined with: nothing is missing there.
-    /// Pieces come in two parts, the second of which is hidden by other bodies. `whole` is Σ B of a body that deforms.
+    /// faces the same way, or to its rim if there is none. Where it touches its `partners` there is no film; but as these may move against each other, cells around
+    /// both stand in: of a motion that they share, the two parts are opposite. Pieces come in two parts, the second of which is hidden by other bodies.
+    /// `whole` is Σ B of a body that deforms.
     pub fn closed(
-        grid: &Grid,
-        boundary: &Boundary,
+        scene: &Scene,
         follow: &'a Follow,
         whole: FreedomRow,
         (pieces, hidden): (Vec<SurfacePiece>, Vec<SurfacePiece>),
-        is_inside: impl Fn(DVec3) -> bool,
+        partners: &[Partner],
     ) -> Self {
-        let (met, dropped): (Vec<_>, Vec<_>) =
-            pieces.into_iter().partition(|piece| is_passed(grid, boundary, piece.cell as usize));
+        let Scene { grid, boundary, immersed, .. } = *scene;
+        let crevices = crevices(grid, boundary, &pieces);
+        let is_met =
+            |piece: &SurfacePiece| is_passed(grid, boundary, piece.cell as usize) && !crevices.contains(&piece.cell);
+        let (met, dropped): (Vec<_>, Vec<_>) = pieces.into_iter().partition(is_met);
         let areas = dropped.iter().map(|piece| (piece.cell, piece.area)).collect();
-        let inside: Vec<SurfacePiece> =
-            dropped.into_iter().chain(hidden).filter(|piece| is_inside(piece.point.at)).collect();
-        let (mut missing, mut area) = (whole, DVec3::ZERO);
-        for piece in met.iter().chain(&inside) {
-            area -= piece.area;
-            follow.gather(&piece.point, -piece.area, |n, part| *missing.entry(n).or_default() += part);
+        let (mut inside, mut led) = (Vec::new(), 0.0);
+        let mut between: Vec<Film> = partners.iter().map(|partner| Film::at(partner.rim.clone())).collect();
+        for piece in dropped.into_iter().chain(hidden) {
+            let reach = if crevices.contains(&piece.cell) { BESIDE } else { INSIDE } * grid.dx;
+            let is_within = |partner: &Partner| partner.body.distance_at(piece.point.at) < reach;
+            if let Some(n) = partners.iter().position(is_within) {
+                between[n].add(follow, &piece, 1.0);
+                inside.push(piece);
+            } else if let Some(velocity) = immersed.scripted_velocity_near(piece.point.at, reach) {
+                led -= velocity.dot(piece.area);
+            }
         }
-        let film = Film { row: missing, area, shares: shares(grid, &met, area) };
-        Self { follow, met, rest: Some((film, inside)), dropped: areas }
+        let mut film = Film { row: whole, led, ..Film::default() };
+        met.iter().chain(&inside).for_each(|piece| film.add(follow, piece, -1.0));
+        film.shares = shares(grid, &met, film.area);
+        Self { follow, met, rest: Some(Unmet { film, inside, between }), dropped: areas }
     }
 
     /// B: what the surface pushes into cells, by threes of freedoms; to be added up.
@@ -127,7 +244,7 @@ impl<'a> MetSurface<'a> {
         for SurfacePiece { cell, area, point, .. } in &self.met {
             self.follow.gather(point, *area, |n, part| entries.push((*cell, n as u32, part)));
         }
-        if let Some((Film { row, shares, .. }, _)) = &self.rest {
+        for Film { row, shares, .. } in self.films() {
             for (cell, share) in shares {
                 entries.extend(row.iter().map(|(n, part)| (*cell, *n as u32, *share * *part)));
             }
@@ -138,15 +255,25 @@ impl<'a> MetSurface<'a> {
     /// Areas that are not in B though pressure acts on them, in faces of the grid, less those that stand in for them.
     pub fn unmet(&self) -> Vec<(u32, DVec3)> {
         let mut unmet = self.dropped.clone();
-        if let Some((Film { area, shares, .. }, _)) = &self.rest {
+        for Film { area, shares, .. } in self.films() {
             unmet.extend(shares.iter().map(|(cell, share)| (*cell, -*share * *area)));
         }
         unmet
     }
 
+    /// What is pushed into cells however the surface moves, in units of dx², m/s: by scripted solids on the other side of films.
+    pub fn given(&self) -> Vec<(usize, f64)> {
+        let films = self.films().filter(|film| film.led != 0.0);
+        films.flat_map(|film| film.shares.iter().map(|(cell, share)| (*cell as usize, share * film.led))).collect()
+    }
+
+    fn films(&self) -> impl Iterator<Item = &Film> {
+        self.rest.iter().flat_map(|rest| rest.between.iter().chain([&rest.film]))
+    }
+
     /// Whether B has more than the surface that fluid meets.
     pub fn has_film(&self) -> bool {
-        self.rest.as_ref().is_some_and(|(film, _)| !film.shares.is_empty())
+        self.rest.as_ref().is_some_and(|rest| !rest.film.shares.is_empty())
     }
 
     /// The part of the surface that is in fluid.
@@ -180,7 +307,7 @@ impl<'a> MetSurface<'a> {
 
     /// The same of what pieces do not have of the `whole`: that is the film's. Without one, it is small: what moved when they were laid on planes of the grid.
     pub fn lift_of_rest(&self, grid: &Grid, fluid: Medium, whole: FreedomRow, lift: &mut [f64]) {
-        let Some((Film { row, shares, .. }, inside)) = &self.rest else { return };
+        let Some(Unmet { film: Film { row, shares, .. }, inside, .. }) = &self.rest else { return };
         let weight = fluid.rho * grid.dx * grid.dx * fluid.gain;
         let impulse = |at: DVec3| weight.dot(at - grid.origin);
         let mut missing = whole;

@@ -19,21 +19,18 @@
 //! What of a surface meets no fluid that the grid could resolve, and how hydrostatic pressure acts on it: film.rs.
 
 use super::Medium;
-use super::film::{FreedomRow, MetSurface, SurfacePiece, add, over_triangles};
+use super::film::{BESIDE, FreedomRow, MetSurface, Partner, SurfacePiece, add, is_passed, narrow, over_triangles};
 use super::immersed::{Body, Immersed, Meets};
 use crate::cut::CutPolygon;
 use crate::cut::voxels::Voxels;
 use crate::fluid::boundary::Boundary;
-use crate::geometry::closest;
+use crate::geometry::{SurfaceId, closest};
 use crate::grid::{Axis, FaceField, Grid};
 use crate::solid::rigid::rotation::{Principal, principal};
 use crate::solid::{Attached, Follow, Point};
 use crate::solve::{ConstrainedFace, Push};
 use glam::{DMat3, DVec3};
-
-/// Bodies that are joined have no film between them where they are nearer than this, in cells.
-/// A choice: as wide as the film of contact (contact.rs). With less, there is a film where a joint has drifted; with more, a film beside the joint is missed.
-const INSIDE: f64 = 0.05;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Bodies that reach into a closed side by more than this, in cells, are held there. A choice: contact lets nothing in by more than a tenth.
 const BEYOND: f64 = 0.5;
@@ -59,6 +56,8 @@ pub struct SurfaceRows {
     pub push: Push,
     /// What hydrostatic pressure does beyond what B has of it, N s for every freedom.
     pub lift: Vec<f64>,
+    /// What is pushed into cells however it moves, in units of dx², m/s: films beside scripted solids.
+    pub given: Vec<(usize, f64)>,
     /// The faces that it takes along, if it has constraints.
     pub faces: Vec<FaceRow>,
     /// Whether B has more than its surface: what it stands on.
@@ -104,14 +103,17 @@ impl SurfaceRows {
             // Faces cannot tell either which of them are between bodies that are joined.
             && (faces.is_empty() || attached.joined.is_empty())
         {
-            let others = || attached.joined.iter().map(|other| immersed.body(*other));
-            let is_inside = |at: DVec3| others().any(|other| other.distance_at(at) < INSIDE * grid.dx);
+            let partner = |other: &SurfaceId| Partner {
+                body: immersed.body(*other),
+                rim: rim(scene, [attached.surface.min(*other), attached.surface.max(*other)]),
+            };
+            let partners: Vec<Partner> = attached.joined.iter().map(partner).collect();
             let hidden = polygons(grid, solid, follow, solid.hidden());
             let whole = match follow {
                 Follow::Rigid { .. } => FreedomRow::new(),
                 _ => over_triangles(follow, solid, |_| 1.0 / (grid.dx * grid.dx)),
             };
-            MetSurface::closed(grid, boundary, follow, whole, (pieces, hidden), is_inside)
+            MetSurface::closed(scene, follow, whole, (pieces, hidden), &partners)
         } else {
             MetSurface::open(follow, pieces)
         };
@@ -138,7 +140,8 @@ impl SurfaceRows {
             lift[3..6].copy_from_slice(&moment.to_array());
         }
         unmet.extend(surface.unmet());
-        Self { push: Push::from_entries(entries), lift, faces, is_closed: surface.has_film(), unmet }
+        let (given, is_closed) = (surface.given(), surface.has_film());
+        Self { push: Push::from_entries(entries), lift, given, faces, is_closed, unmet }
     }
 }
 
@@ -174,6 +177,23 @@ fn polygons(
         SurfacePiece { cell: cell as u32, area: area / (grid.dx * grid.dx), point, spread }
     };
     polygons.map(piece).collect()
+}
+
+/// Cells around where two bodies meet, and their parts of 1.
+fn rim(scene: &Scene, pair: [SurfaceId; 2]) -> Vec<(u32, f64)> {
+    let Scene { grid, boundary, immersed, .. } = *scene;
+    let [a, b] = pair.map(|surface| immersed.body(surface));
+    let mut areas = BTreeMap::<u32, f64>::new();
+    for (own, other) in [(a, b), (b, a)] {
+        let is_beside = |polygon: &CutPolygon| other.distance_at(polygon.centroid) < BESIDE * grid.dx;
+        for polygon in own.exposed().filter(|polygon| is_passed(grid, boundary, polygon.cell)).filter(is_beside) {
+            *areas.entry(polygon.cell as u32).or_default() += polygon.area.length();
+        }
+    }
+    let narrow: BTreeSet<u32> = narrow(grid, boundary, areas.keys().copied()).into_iter().flatten().collect();
+    areas.retain(|cell, _| !narrow.contains(cell));
+    let all: f64 = areas.values().sum();
+    areas.into_iter().map(|(cell, area)| (cell, area / all)).collect()
 }
 
 /// The point of a surface that a place in the world moves with, if there is one near it.
@@ -284,7 +304,7 @@ fn turning_axes(pushes: impl Iterator<Item = (DVec3, DVec3)>, dx: f64) -> DMat3 
 mod tests {
     use super::*;
     use crate::fluid::boundary::Wall;
-    use crate::geometry::{RigidVelocity, Shape, SurfaceId};
+    use crate::geometry::{RigidVelocity, Shape};
     use crate::solid::{Place, RigidBody, Skin};
 
     /// Six modes that are shifts and turns push as a rigid body does: the weights of a polygon's middle times N are (x − c) × A.

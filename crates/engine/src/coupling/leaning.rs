@@ -6,7 +6,7 @@
 //! ([`Supports`], over the twists of all bodies, six numbers each), and nobody else answers them: fluid and contact agree on how
 //! these bodies move, with friction and without rebound.
 
-use crate::solid::rigid::{RigidState, RigidTouch, Rigids, TouchRow};
+use crate::solid::rigid::{JointRow, RigidState, RigidTouch, Rigids, TouchRow};
 use crate::solve::{Support, Supports};
 use glam::DVec3;
 use std::collections::BTreeSet;
@@ -16,15 +16,19 @@ use std::collections::BTreeSet;
 /// A choice: twice that. With more, bodies are left to contact that answers the force of the last step; near 1, what only floats would lose friction and rebound.
 const PUSHED: f64 = 2.0;
 
+/// What moves by less than this part of what it would without joints is held by these: the rest is round-off.
+/// Some thousand roundings. Taken for rows, they threw a piston on a slider about at 270 m/s.
+const HELD: f64 = 1e-12;
+
 /// Whether a push (N s) is much beside the weight of a `mass` (kg), which would move it by `gain` (m/s).
 pub fn is_pressed(push: DVec3, mass: f64, gain: DVec3) -> bool {
     push.length() > PUSHED * mass * gain.length()
 }
 
-/// Which bodies lean: light ones that the fluid pushes much (N s and N m s, in the last step) beside their weight, which would move them by `gain`
+/// Which bodies lean: light ones that the fluid pushes much (N s) beside their weight, which would move them by `gain`
 /// (m/s), and what joints hold them to.
-pub fn who(rigids: &Rigids, state: &RigidState, pushes: &[[DVec3; 2]], gain: DVec3) -> Vec<bool> {
-    let is_pushed = |body: usize| is_pressed(pushes[body][0], rigids.properties(body).mass, gain);
+pub fn who(rigids: &Rigids, state: &RigidState, push: impl Fn(usize) -> DVec3, gain: DVec3) -> Vec<bool> {
+    let is_pushed = |body: usize| is_pressed(push(body), rigids.properties(body).mass, gain);
     let mut lean: Vec<bool> = (0..rigids.len()).map(|body| rigids.is_light(body) && is_pushed(body)).collect();
     if lean.contains(&true) {
         for joined in rigids.joined(state) {
@@ -51,27 +55,12 @@ pub fn find(rigids: &Rigids, state: &mut RigidState, touches: &[RigidTouch], pre
     if touches.is_empty() {
         return Supports::default();
     }
-    let mut supports = Vec::with_capacity(3 * touches.len());
-    let rows = (0..3).flat_map(|n| touches.iter().enumerate().map(move |touch| (n, touch)));
-    for (n, (number, touch)) in rows.filter(|(n, (_, touch))| *n == 0 || touch.friction > 0.0) {
-        let TouchRow { row, least } = &touch.rows[n];
-        let (mut parts, mut answer) = (Vec::new(), vec![0.0; 6 * rigids.len()]);
-        for (body, jacobian) in row.bodies.iter().zip(&row.jacobian) {
-            let Some(body) = body else { continue };
-            answer[6 * body..][..6].copy_from_slice(jacobian);
-            parts.extend([0, 3].map(|a| (6 * body + a, DVec3::from_slice(&jacobian[a..]))));
-        }
-        rigids.respond(state, &mut answer);
-        supports.push(Support {
-            row: parts,
-            least: *least,
-            answer,
-            impulse: 0.0,
-            of: (n > 0).then_some(number),
-            patch: touch.pair,
-            friction: touch.friction,
-            give: 0.0,
-        });
+    let support = |touch: &RigidTouch, n: usize, of: Option<usize>| support(rigids, state, touch, n, of);
+    let normals = touches.iter().filter_map(|touch| Some((touch, support(touch, 0, None)?)));
+    let (touches, mut supports): (Vec<&RigidTouch>, Vec<Support>) = normals.unzip();
+    for n in [1, 2] {
+        let rough = touches.iter().enumerate().filter(|(_, touch)| touch.friction > 0.0);
+        supports.extend(rough.filter_map(|(number, touch)| support(touch, n, Some(number))));
     }
     let Pressed { pushes, lean, before } = *pressed;
     let of_body = |(push, lean): (&[DVec3; 2], &bool)| push.map(|push| if *lean { push } else { DVec3::ZERO });
@@ -86,6 +75,24 @@ pub fn find(rigids: &Rigids, state: &mut RigidState, touches: &[RigidTouch], pre
     add(&change, &mut twists);
     set(rigids, state, &supports, &twists);
     supports
+}
+
+/// One direction of a touch as a row, unless joints hold its bodies there already; `of` is the number of its normal, if it is friction.
+fn support(rigids: &Rigids, state: &RigidState, touch: &RigidTouch, n: usize, of: Option<usize>) -> Option<Support> {
+    let TouchRow { row: JointRow { bodies, jacobian }, least } = touch.rows[n];
+    let (mut row, mut answer, mut alone) = (Vec::new(), vec![0.0; 6 * rigids.len()], 0.0);
+    for (body, jacobian) in bodies.iter().zip(&jacobian) {
+        let Some(body) = *body else { continue };
+        let [slide, turn] = [0, 3].map(|a| DVec3::from_slice(&jacobian[a..]));
+        let (properties, rotation) = (rigids.properties(body), state.bodies[body].rotation);
+        alone += slide.dot(properties.inverse_mass() * slide) + turn.dot(properties.inverse_inertia(rotation) * turn);
+        answer[6 * body..][..6].copy_from_slice(jacobian);
+        row.extend([(6 * body, slide), (6 * body + 3, turn)]);
+    }
+    rigids.respond(state, &mut answer);
+    let (patch, friction) = (touch.pair, touch.friction);
+    let support = Support { row, least, answer, impulse: 0.0, of, patch, friction, give: 0.0 };
+    (support.along(&support.answer) > HELD * alone).then_some(support)
 }
 
 /// Add what impulses on all bodies (six numbers each) do to the twists, and what bodies lean on does about it.

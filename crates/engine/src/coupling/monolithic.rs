@@ -366,7 +366,9 @@ impl FluidSide<'_> {
     fn pushed_by(&self, rows: &RowsOfAll, moving: &[Moving]) -> Vec<(usize, f64)> {
         let mut pushed = self.sources.to_vec();
         for Moving { attached, velocity } in moving {
-            rows[&attached.surface].push.scatter(velocity, |cell, volume| pushed.push((cell, volume)));
+            let rows = &rows[&attached.surface];
+            rows.push.scatter(velocity, |cell, volume| pushed.push((cell, volume)));
+            pushed.extend(&rows.given);
         }
         pushed
     }
@@ -431,6 +433,8 @@ struct Unit {
     surface: SurfaceId,
     /// B.
     push: Push,
+    /// What is pushed however it moves.
+    given: Vec<(usize, f64)>,
     /// J of the faces that it takes along.
     faces: Vec<FaceRow>,
     lift: Vec<f64>,
@@ -489,6 +493,7 @@ impl Unit {
         Self {
             surface: surfaces[0].surface,
             push,
+            given: parts().flat_map(|(_, rows)| &rows.given).copied().collect(),
             faces,
             lift,
             known,
@@ -501,9 +506,10 @@ impl Unit {
         }
     }
 
-    /// B (v* + what is known).
+    /// B (v* + what is known), and what is given.
     fn pushed_volume(&self) -> Vec<(usize, f64)> {
-        let mut pushed = Vec::with_capacity(self.push.cells.len());
+        let mut pushed = self.given.clone();
+        pushed.reserve(self.push.cells.len());
         self.push.scatter(&self.start, |cell, volume| pushed.push((cell, volume)));
         pushed
     }

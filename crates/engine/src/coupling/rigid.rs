@@ -116,17 +116,40 @@ impl<'a> RigidSide<'a> {
     }
 
     /// How bodies respond together with all that holds them, row after row.
+    ///
+    /// What is all but held answers with a difference of large numbers, R = M⁻¹ − …, which round-off may leave indefinite. Twice the kinetic energy of
+    /// what impulses do, and what friction takes of them, is the same and never negative: with V = R and the impulses Λ of rows that give way by ε,
+    /// R = Vᵀ M V + Λᵀ ε Λ.
     fn joint_response(&self, members: &[usize]) -> Vec<f64> {
         let n = 6 * members.len();
+        let gives: Vec<f64> = self.supports.pushing().map(|support| support.give).collect();
         let of_impulse = |i: usize| {
             let mut change = vec![0.0; 6 * self.rigids.len()];
             change[6 * members[i / 6] + i % 6] = 1.0;
             self.rigids.respond(self.state, &mut change);
-            self.supports.resist(&mut change);
-            members.iter().flat_map(|body| change[6 * body..][..6].to_vec()).collect::<Vec<_>>()
+            let borne = self.supports.resist(&mut change);
+            (members.iter().flat_map(|body| change[6 * body..][..6].to_vec()).collect::<Vec<_>>(), borne)
         };
-        let columns: Vec<Vec<f64>> = (0..n).map(of_impulse).collect();
-        (0..n * n).map(|k| 0.5 * (columns[k / n][k % n] + columns[k % n][k / n])).collect()
+        let momentum = |twists: &[f64]| {
+            let of_member = |(&body, twist): (&usize, &[f64])| {
+                let (properties, [velocity, spin]) = (self.rigids.properties(body), pair(twist));
+                let turning = properties.world_inertia(self.state.bodies[body].rotation) * spin;
+                [(properties.mass * velocity).to_array(), turning.to_array()].concat()
+            };
+            members.iter().zip(twists.chunks_exact(6)).flat_map(of_member).collect::<Vec<_>>()
+        };
+        let answers: Vec<(Vec<f64>, Vec<f64>)> = (0..n).map(of_impulse).collect();
+        let momenta: Vec<Vec<f64>> = answers.iter().map(|(twists, _)| momentum(twists)).collect();
+        let mut response = vec![0.0; n * n];
+        for i in 0..n {
+            for k in 0..=i {
+                let moving: f64 = answers[k].0.iter().zip(&momenta[i]).map(|(v, p)| v * p).sum();
+                let slipping: f64 =
+                    gives.iter().zip(answers[i].1.iter().zip(&answers[k].1)).map(|(give, (a, b))| give * a * b).sum();
+                (response[n * i + k], response[n * k + i]) = (moving + slipping, moving + slipping);
+            }
+        }
+        response
     }
 }
 

@@ -37,7 +37,7 @@ pub use patches::Patches;
 pub use pockets::Pocket;
 pub use pressure::{Bodies, PressureSolve, PressureSolver};
 pub use real::Real;
-pub use regions::{ClosedRegion, LEAST_CHAMBER, Regions};
+pub use regions::{ClosedRegion, LEAST_CHAMBER, Regions, TIED};
 pub use sparse::{NotPositiveDefinite, SparseCholesky, SparseFactor, SparseSymmetric};
 pub use supports::{Support, Supports, WORST};
 pub use written::SparseMatrix;

@@ -411,7 +411,7 @@ impl Regions {
 /// Sums over a region this much smaller than what was added up are zero: the body cannot change the region's volume. Not to
 /// round-off, because cells all but full of solid are no unknowns, and their part of the surface is missing.
 /// With 1e-9 that made the constant of closed boxes look determined.
-const TIED: f64 = 1e-3;
+pub const TIED: f64 = 1e-3;
 
 /// A rigid body with fluid all around it ties a region if at least this part of what it takes from there it gives to others. What stays within a region is missing where
 /// bodies touch: it cannot change the region's volume, and taken for a tie it made the preconditioner indefinite.

@@ -161,8 +161,8 @@ impl Supports {
         supports
     }
 
-    /// A⁻¹ j → R j, in place.
-    pub fn resist(&self, change: &mut [f64]) {
+    /// A⁻¹ j → R j, in place. Returns the impulses of the rows that push.
+    pub fn resist(&self, change: &mut [f64]) -> Vec<f64> {
         // Stiff bodies lose most of A⁻¹ j, and with it digits: twice is enough, once is not.
         let mut impulses = vec![0.0; self.pushing.len()];
         for _ in 0..2 {
@@ -172,6 +172,7 @@ impl Supports {
             self.pushing().zip(&more).for_each(|(support, impulse)| support.push(*impulse, change));
             impulses.iter_mut().zip(more).for_each(|(impulse, more)| *impulse += more);
         }
+        impulses
     }
 
     /// Let go of everything: nothing could push any more.
@@ -261,7 +262,7 @@ impl Supports {
 
 impl Support {
     /// Its row of C times some velocities.
-    fn along(&self, velocity: &[f64]) -> f64 {
+    pub fn along(&self, velocity: &[f64]) -> f64 {
         self.row.iter().map(|(first, part)| part.dot(DVec3::from_slice(&velocity[*first..]))).sum()
     }
 

@@ -168,13 +168,17 @@ impl Solids {
 
     /// Weight of the rigid bodies over a step.
     pub fn add_weight(&self, params: &WorldParams, immersed: &Immersed, span: TimeSpan, bodies: &mut RigidState) {
-        for (body, &surface) in self.rigid_surfaces.iter().enumerate() {
-            let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
-            let displaced = params.fluid.rho() * volume / mass;
-            let beyond = immersed.share_beyond(&params.grid, params.walls, surface);
-            let gain = params.fluid.body_gain(span.time, span.dt, displaced, beyond);
-            self.rigids.apply_impulse(bodies, body, mass * gain, DVec3::ZERO);
+        for body in 0..self.rigids.len() {
+            self.rigids.apply_impulse(bodies, body, self.weight(params, immersed, span, body), DVec3::ZERO);
         }
+    }
+
+    /// That of one, less what the fluid's pressure carries of it where that is not computed, N s.
+    fn weight(&self, params: &WorldParams, immersed: &Immersed, span: TimeSpan, body: usize) -> DVec3 {
+        let MassProperties { mass, volume, .. } = *self.rigids.properties(body);
+        let displaced = params.fluid.rho() * volume / mass;
+        let beyond = immersed.share_beyond(&params.grid, params.walls, self.rigid_surfaces[body]);
+        mass * params.fluid.body_gain(span.time, span.dt, displaced, beyond)
     }
 
     /// What elasticity and weight make of the velocities of elastic bodies.
@@ -228,7 +232,12 @@ impl Solids {
         self.predict_families(params, immersed, span);
         let forces: Vec<[DVec3; 2]> = now.rigid_force.iter().map(|force| force.map(|f| dt * f)).collect();
         let gain = params.fluid.uniform_gain(time, dt);
-        let lean = leaning::who(&self.rigids, bodies, &forces, gain);
+        // What carries a body in smoke is no force of the fluid's, but part of its weight.
+        let push = |body: usize| {
+            let mass = self.rigids.properties(body).mass;
+            forces[body][0] + self.weight(params, immersed, span, body) - mass * gain
+        };
+        let lean = leaning::who(&self.rigids, bodies, push, gain);
         let heavy = || forces.iter().enumerate().filter(|(body, _)| !lean[*body]);
         for (body, &[push, twist]) in heavy() {
             self.rigids.apply_impulse(bodies, body, push, twist);

@@ -11,14 +11,24 @@ use glam::DVec3;
 const AT_SIDE: f64 = 2e-3;
 
 impl Immersed {
+    /// How a scripted solid moves that is nearer than `reach` (m) to a place, m/s.
+    pub(in crate::coupling) fn scripted_velocity_near(&self, at: DVec3, reach: f64) -> Option<DVec3> {
+        let is_near = |body: &&Body| {
+            body.is_there
+                && is_moving(body)
+                && body.pose.position.distance(at) < body.radius + reach
+                && body.distance_at(at) < reach
+        };
+        self.bodies.iter().find(is_near).map(|body| body.velocity.at(at))
+    }
+
     /// What scripted solids that move push into cells, in units of dx², m/s, name by name; and, if `is_exact`, whether that is inside
-    /// another solid.
+    /// another solid. What another one hides is pushed through that.
     pub(in crate::coupling) fn scripted_pushes<'a>(
         &'a self,
         grid: &'a Grid,
         is_exact: bool,
     ) -> impl Iterator<Item = (&'a str, Vec<(usize, f64, bool)>)> + 'a {
-        let moving = |body: &&Body| matches!(&body.drive, Mover::Scripted(motion) if !motion.is_static());
         let of_body = move |body: &'a Body| {
             let others = move || self.bodies.iter().filter(move |other| other.is_there && !std::ptr::eq(*other, body));
             let push = move |polygon: CutPolygon| {
@@ -29,9 +39,10 @@ impl Immersed {
                 };
                 (polygon.cell, flux, is_exact && others().any(is_inside))
             };
-            (&body.name[..], body.exposed().map(push).collect())
+            let hidden = body.hidden().map(push).map(|(cell, flux, _)| (cell, flux, is_exact));
+            (&body.name[..], body.exposed().map(push).chain(hidden).collect())
         };
-        self.bodies.iter().filter(moving).map(of_body)
+        self.bodies.iter().filter(|body| is_moving(body)).map(of_body)
     }
 
     /// What scripted and led bodies push less or more because a part of their surface is in or beyond a closed side of the domain, in units of dx²,
@@ -63,4 +74,9 @@ impl Immersed {
         };
         self.numbered().filter(moving).map(|(surface, body)| (&body.name[..], of_body(surface, body))).collect()
     }
+}
+
+/// Whether it is a scripted solid that does not stand.
+fn is_moving(body: &Body) -> bool {
+    matches!(&body.drive, Mover::Scripted(motion) if !motion.is_static())
 }
