@@ -340,4 +340,43 @@ mod tests {
         let apart = rigid.lift.iter().zip(&modes.lift).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(apart < 1e-9, "{:?} and {:?}", rigid.lift, modes.lift);
     }
+
+    /// Two boxes on a joint, one of them a part inside the other: neither changes the volume around by moving, not even against the other; and what
+    /// they push together, if they only touch, is what the whole of both pushes.
+    #[test]
+    fn bodies_that_are_joined_change_no_volume() {
+        let grid = Grid::new([14; 3], 0.1, DVec3::ZERO);
+        for overlap in [0.0, 0.07] {
+            let boxes = [-1.0, 1.0].map(|side| {
+                let x = 0.71 + side * (0.16 - 0.5 * overlap);
+                RigidBody::new("box", Shape::Box { size: DVec3::new(0.32, 0.41, 0.27) }, 1.0).at([x, 0.63, 0.66])
+            });
+            let place = |surface: SurfaceId| {
+                let pose = boxes[surface.0 as usize].pose;
+                let velocity = RigidVelocity { centre: pose.position, ..RigidVelocity::REST };
+                Skin::Posed(Place { pose, velocity, is_there: true })
+            };
+            let outlines = boxes.each_ref().map(|body| body.outline());
+            let immersed = Immersed::new(&outlines, place, &grid, 0.01, false);
+            let boundary = immersed.boundary(&grid, [[Wall::Closed; 2]; 3]);
+            let (still, medium) = (FaceField::new(&grid, 0.0), Medium::weightless(1000.0));
+            let scene = Scene { grid: &grid, medium, boundary: &boundary, immersed: &immersed, arriving: &still };
+            let mut pushed = vec![0.0; grid.cells()];
+            for (n, body) in boxes.iter().enumerate() {
+                let (surface, other) = (SurfaceId(n as u32), SurfaceId(1 - n as u32));
+                let follow = Follow::Rigid { centre: body.pose.position };
+                let rows = SurfaceRows::new(&scene, &Attached { surface, first: 0, follow, joined: vec![other] });
+                for freedom in 0..6 {
+                    let (mut sum, mut size) = (0.0, 0.0);
+                    let unit: Vec<f64> = (0..6).map(|n| f64::from(n == freedom)).collect();
+                    rows.push.scatter(&unit, |_, volume| (sum, size) = (sum + volume, size + volume.abs()));
+                    assert!(f64::abs(sum) <= 1e-9 * size, "{overlap}, box {n}, freedom {freedom}: {sum} of {size}");
+                }
+                rows.push.scatter(&[1.0, 0.0, 0.0, 0.0, 0.0, 0.0], |cell, volume| pushed[cell] += volume);
+            }
+            // Together they push with their far ends, of 0.41 × 0.27 m, and with nothing between. (Cells that overlapping bodies share do not close.)
+            let ends: f64 = pushed.iter().map(|volume| volume.abs()).sum();
+            assert!(overlap > 0.0 || (ends - 2.0 * 4.1 * 2.7).abs() < 0.02 * ends, "{ends}");
+        }
+    }
 }
