@@ -20,6 +20,7 @@ use super::Medium;
 use super::immersed::Body;
 use super::interface::Scene;
 use crate::fluid::boundary::{Boundary, Wall};
+use crate::geometry::SurfaceId;
 use crate::grid::{Axis, Grid, unravel};
 use crate::solid::{Follow, Point};
 use crate::solve::{LEAST_CHAMBER, TIED};
@@ -58,8 +59,8 @@ struct Unmet {
 }
 
 /// A body that a surface is joined with.
-pub(super) struct Partner<'a> {
-    pub body: &'a Body,
+pub(super) struct Partner {
+    pub surface: SurfaceId,
     /// Cells around where the two meet, and their parts of 1: the same for both.
     pub rim: Vec<(u32, f64)>,
 }
@@ -143,7 +144,8 @@ fn crevices(grid: &Grid, boundary: &Boundary, pieces: &[SurfacePiece]) -> BTreeS
     let changes = |cells: &Vec<u32>| {
         let met = cells.iter().filter_map(|cell| areas.get(cell));
         let (sum, size) = met.fold((DVec3::ZERO, 0.0), |(sum, size), own| (sum + own.0, size + own.1));
-        sum.length() > TIED * size
+        // A cell by itself is one that no fluid passes.
+        cells.len() > 1 && sum.length() > TIED * size
     };
     narrow(grid, boundary, areas.keys().copied()).into_iter().filter(changes).flatten().collect()
 }
@@ -209,6 +211,7 @@ impl<'a> MetSurface<'a> {
     /// `whole` is Σ B of a body that deforms.
     pub fn closed(
         scene: &Scene,
+        own: SurfaceId,
         follow: &'a Follow,
         whole: FreedomRow,
         (pieces, hidden): (Vec<SurfacePiece>, Vec<SurfacePiece>),
@@ -223,12 +226,13 @@ impl<'a> MetSurface<'a> {
         let (mut inside, mut led) = (Vec::new(), 0.0);
         let mut between: Vec<Film> = partners.iter().map(|partner| Film::at(partner.rim.clone())).collect();
         for piece in dropped.into_iter().chain(hidden) {
-            let reach = if crevices.contains(&piece.cell) { BESIDE } else { INSIDE } * grid.dx;
-            let is_within = |partner: &Partner| partner.body.distance_at(piece.point.at) < reach;
-            if let Some(n) = partners.iter().position(is_within) {
+            let (at, is_in_crevice) = (piece.point.at, crevices.contains(&piece.cell));
+            let reach = if is_in_crevice { BESIDE } else { INSIDE } * grid.dx;
+            let Some(other) = immersed.nearest_to(grid.dx, own, at, reach) else { continue };
+            if let Some(n) = partners.iter().position(|partner| partner.surface == other) {
                 between[n].add(follow, &piece, 1.0);
                 inside.push(piece);
-            } else if let Some(velocity) = immersed.scripted_velocity_near(piece.point.at, reach) {
+            } else if let Some(velocity) = immersed.scripted_velocity(other, at) {
                 led -= velocity.dot(piece.area);
             }
         }

@@ -104,7 +104,7 @@ impl SurfaceRows {
             && (faces.is_empty() || attached.joined.is_empty())
         {
             let partner = |other: &SurfaceId| Partner {
-                body: immersed.body(*other),
+                surface: *other,
                 rim: rim(scene, [attached.surface.min(*other), attached.surface.max(*other)]),
             };
             let partners: Vec<Partner> = attached.joined.iter().map(partner).collect();
@@ -113,7 +113,7 @@ impl SurfaceRows {
                 Follow::Rigid { .. } => FreedomRow::new(),
                 _ => over_triangles(follow, solid, |_| 1.0 / (grid.dx * grid.dx)),
             };
-            MetSurface::closed(scene, follow, whole, (pieces, hidden), &partners)
+            MetSurface::closed(scene, attached.surface, follow, whole, (pieces, hidden), &partners)
         } else {
             MetSurface::open(follow, pieces)
         };

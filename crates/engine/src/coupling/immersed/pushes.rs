@@ -1,4 +1,4 @@
-//! What solids push that do not ask the fluid, for the books of closed regions (`incompatible`).
+//! What solids push that do not ask the fluid: for films beside them, and for the books of closed regions (`incompatible`).
 
 use super::{Body, Immersed, Mover};
 use crate::cut::CutPolygon;
@@ -11,15 +11,16 @@ use glam::DVec3;
 const AT_SIDE: f64 = 2e-3;
 
 impl Immersed {
-    /// How a scripted solid moves that is nearer than `reach` (m) to a place, m/s.
-    pub(in crate::coupling) fn scripted_velocity_near(&self, at: DVec3, reach: f64) -> Option<DVec3> {
-        let is_near = |body: &&Body| {
-            body.is_there
-                && is_moving(body)
-                && body.pose.position.distance(at) < body.radius + reach
-                && body.distance_at(at) < reach
-        };
-        self.bodies.iter().find(is_near).map(|body| body.velocity.at(at))
+    /// The surface nearest to a point of `own`, of all other solids, if it is within `reach`, m.
+    pub(in crate::coupling) fn nearest_to(&self, dx: f64, own: SurfaceId, at: DVec3, reach: f64) -> Option<SurfaceId> {
+        let near = self.near(dx, own, at, reach).into_iter();
+        near.min_by(|a, b| a.distance.total_cmp(&b.distance)).map(|near| near.surface)
+    }
+
+    /// How a scripted solid moves at a place, m/s, if it is one that does.
+    pub(in crate::coupling) fn scripted_velocity(&self, surface: SurfaceId, at: DVec3) -> Option<DVec3> {
+        let body = self.body(surface);
+        is_moving(body).then(|| body.velocity.at(at))
     }
 
     /// What scripted solids that move push into cells, in units of dx², m/s, name by name; and, if `is_exact`, whether that is inside
