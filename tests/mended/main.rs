@@ -106,6 +106,16 @@ fn a_lid_may_push_a_box_through_a_full_box() {
     }
 }
 
+/// In a crevice between them nothing is left of what a paddle pushes, and a ball that it hits at 1.5 m/s leaves as fast as contact lets it.
+#[test]
+fn a_paddle_hits_a_ball() {
+    let reports = run(&mut world("paddle-hits-a-ball"), 18);
+    let most = |of: fn(&StepReport) -> f64| reports.iter().map(of).fold(0.0, f64::max);
+    let (divergence, error) = (most(|report| report.div_inf), most(|report| report.ledger.momentum_error));
+    println!("{:.2} m/s, divergence {divergence:.1e} 1/s, momentum {error:.1e}", fastest(&reports));
+    assert!(fastest(&reports) < 2.2 && divergence < 0.1 && error < 0.01);
+}
+
 /// What rigid bodies leave open where they touch is no piston; pistons are.
 #[test]
 fn water_below_tight_pistons_holds_them() {

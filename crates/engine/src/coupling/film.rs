@@ -45,8 +45,10 @@ pub(super) struct MetSurface<'a> {
     met: Vec<SurfacePiece>,
     /// Of a surface that is wholly in the domain: what stands in for the rest.
     rest: Option<Unmet>,
-    /// Areas of pieces in cells that no fluid passes.
+    /// Areas of pieces in cells that no fluid passes, and in crevices.
     dropped: Vec<(u32, DVec3)>,
+    /// Cells of these.
+    pub crevices: BTreeSet<u32>,
 }
 
 /// What of a surface no fluid meets.
@@ -202,7 +204,7 @@ fn beyond_faces(grid: &Grid, boundary: &Boundary, cell: usize) -> impl Iterator<
 impl<'a> MetSurface<'a> {
     /// A surface of which a part is beyond the domain, or that answers vertex by vertex.
     pub fn open(follow: &'a Follow, pieces: Vec<SurfacePiece>) -> Self {
-        Self { follow, met: pieces, rest: None, dropped: Vec::new() }
+        Self { follow, met: pieces, rest: None, dropped: Vec::new(), crevices: BTreeSet::new() }
     }
 
     /// A closed surface: drop the pieces in cells that no fluid passes, and give what is missing of Σ B = 0 to the part of the surface that
@@ -239,7 +241,7 @@ impl<'a> MetSurface<'a> {
         let mut film = Film { row: whole, led, ..Film::default() };
         met.iter().chain(&inside).for_each(|piece| film.add(follow, piece, -1.0));
         film.shares = shares(grid, &met, film.area);
-        Self { follow, met, rest: Some(Unmet { film, inside, between }), dropped: areas }
+        Self { follow, met, rest: Some(Unmet { film, inside, between }), dropped: areas, crevices }
     }
 
     /// B: what the surface pushes into cells, by threes of freedoms; to be added up.

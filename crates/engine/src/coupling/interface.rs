@@ -58,6 +58,8 @@ pub struct SurfaceRows {
     pub lift: Vec<f64>,
     /// What is pushed into cells however it moves, in units of dx², m/s: films beside scripted solids.
     pub given: Vec<(usize, f64)>,
+    /// Cells of crevices beside it: what scripted solids push there stands in `given`.
+    pub crevices: BTreeSet<u32>,
     /// The faces that it takes along, if it has constraints.
     pub faces: Vec<FaceRow>,
     /// Whether B has more than its surface: what it stands on.
@@ -141,7 +143,8 @@ impl SurfaceRows {
         }
         unmet.extend(surface.unmet());
         let (given, is_closed) = (surface.given(), surface.has_film());
-        Self { push: Push::from_entries(entries), lift, given, faces, is_closed, unmet }
+        let (push, crevices) = (Push::from_entries(entries), surface.crevices);
+        Self { push, lift, given, crevices, faces, is_closed, unmet }
     }
 }
 

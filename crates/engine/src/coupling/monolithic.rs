@@ -23,7 +23,7 @@ use crate::solid::{Attached, Follow, Freedoms, Pushed, Response};
 use crate::solve::{Push, SolidTerms, SolveError, SolveInfo, SolveParams, WORST};
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// In so many rounds it is found out what bodies lean on while the fluid pushes; in three times as many, by and by; afterwards they only let go. And how
 /// far, in cells, they may come nearer to what they do not lean on than they should.
@@ -207,8 +207,7 @@ fn couple_with(
             fluid.medium.liquid.is_none(),
             all().filter(|_| do_answer),
         ));
-        let pushed: Vec<(usize, f64)> =
-            fluid.sources.iter().copied().chain(all().flat_map(Unit::pushed_volume)).collect();
+        let pushed: Vec<(usize, f64)> = fluid.given(rows).chain(all().flat_map(Unit::pushed_volume)).collect();
         let solved = fluid.project(&pushed, &params.solve);
         if let (Err(SolveError::NotPositiveDefinite { .. }), Some(arriving)) = (&solved, &arriving)
             // What a stiff body answers while it is held is a difference of large numbers, and may be round-off: it has to do without.
@@ -362,9 +361,17 @@ impl FluidSide<'_> {
         Outcome { projected, rounds, settled, pushes, led: Vec::new(), residual_flux, bubble_flux, momentum_error }
     }
 
+    /// What sources push into cells; and in crevices, less what scripted solids do: they push through the films there.
+    fn given(&self, rows: &RowsOfAll) -> impl Iterator<Item = (usize, f64)> {
+        let crevices: BTreeSet<usize> =
+            rows.values().flat_map(|rows| &rows.crevices).map(|cell| *cell as usize).collect();
+        let scripted = |cell: usize| (cell, -self.boundary.flux.data[cell]);
+        self.sources.iter().copied().chain(crevices.into_iter().map(scripted))
+    }
+
     /// What sources and surfaces push into cells.
     fn pushed_by(&self, rows: &RowsOfAll, moving: &[Moving]) -> Vec<(usize, f64)> {
-        let mut pushed = self.sources.to_vec();
+        let mut pushed: Vec<(usize, f64)> = self.given(rows).collect();
         for Moving { attached, velocity } in moving {
             let rows = &rows[&attached.surface];
             rows.push.scatter(velocity, |cell, volume| pushed.push((cell, volume)));
