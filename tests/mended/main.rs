@@ -75,14 +75,15 @@ fn light_bodies_on_joints_touch_and_stay_slow() {
 }
 
 /// What nothing can answer must push nobody. A few cells shut off between a light box and a lid had pressures that no solve determined; where bodies
-/// on a joint overlap, moving against each other they changed the volume of a full box, and the solve knew of that what the bodies did not.
-/// They rise at 1.5 to 2 m/s.
+/// on a joint overlap, moving against each other they changed the volume of a full box, and the solve knew of that what the bodies did not. Where many lean,
+/// the cycle may lose them to round-off: that of the fluid alone takes over. They rise at 1.5 to 2 m/s.
 #[test]
 fn light_bodies_are_not_thrown_by_what_nothing_can_answer() {
     for (name, frames) in [
         ("light-box-under-an-inclined-lid", 15),
         ("light-ball-slides-into-a-box", 30),
         ("light-ball-swings-into-a-heavy-box", 12),
+        ("light-bodies-under-a-ring", 12),
     ] {
         let fastest = fastest(&run(&mut world(name), frames));
         println!("{name}: {fastest:.2} m/s");
