@@ -28,8 +28,11 @@ const BYTES_PER_CELL_OF_CONFINEMENT: f64 = 40.0;
 /// Cells of a flat scene count this often: they have two faces along the flat axis, and coarse levels a quarter of them, not an eighth.
 const FLAT: f64 = 1.35;
 
-/// And this often for what moves: small arrays leave more gaps.
-const FLAT_MOTION: f64 = 2.3;
+/// And this often for what moves, in smoke and in water: small arrays leave more gaps.
+const FLAT_MOTION: [f64; 2] = [4.5, 2.3];
+
+/// More per cell of water that is flat; measured on 128² and 256² cells.
+const BYTES_PER_CELL_OF_FLAT_WATER: f64 = 530.0;
 
 /// Bytes of a loaded triangle: its share of vertices, indices and the search tree, and the clipped polygons it leaves.
 const BYTES_PER_TRIANGLE: f64 = 400.0;
@@ -53,6 +56,10 @@ const FIXED_BYTES: [f64; 2] = [15e6, 18e6];
 
 /// A picture and the animation: of smoke, and of water, with the search tree of its surface.
 const PICTURE_BYTES: [f64; 2] = [22e6, 50e6];
+
+/// A picture of flat smoke, and bytes per cell of one of flat water; measured on 128² and 256² cells.
+const FLAT_PICTURE_BYTES: f64 = 12e6;
+const PICTURE_BYTES_PER_CELL_OF_FLAT_WATER: f64 = 2400.0;
 
 /// Bytes per cell for the light in a picture of smoke, less what the step has given back by then.
 const BYTES_PER_CELL_OF_LIGHT: f64 = 20.0;
@@ -115,7 +122,7 @@ impl Memory {
         };
         if answers || file.obstacle.iter().any(moves) {
             let motion = if is_water { BYTES_PER_CELL_OF_MOTION_IN_WATER } else { BYTES_PER_CELL_OF_MOTION };
-            per_cell += if is_flat { FLAT_MOTION / FLAT * motion } else { motion };
+            per_cell += if is_flat { FLAT_MOTION[usize::from(is_water)] / FLAT * motion } else { motion };
         }
         if file.smoke.as_ref().is_some_and(|smoke| smoke.confinement > 0.0) {
             per_cell += BYTES_PER_CELL_OF_CONFINEMENT;
@@ -125,7 +132,8 @@ impl Memory {
         let Contents { triangles, elastic, particles } = contents;
         let others = triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle;
         let counted = if is_flat { FLAT * cells } else { cells };
-        let step = FIXED_BYTES[usize::from(is_water)] + counted * per_cell + others;
+        let of_flat_water = if is_flat && is_water { BYTES_PER_CELL_OF_FLAT_WATER * cells } else { 0.0 };
+        let step = FIXED_BYTES[usize::from(is_water)] + counted * per_cell + of_flat_water + others;
         let drawn = if is_water || is_flat {
             step
         } else {
@@ -134,7 +142,12 @@ impl Memory {
             let density = grid.map_or(8.0 * cells, |grid| smoke_bytes(&grid, &file.render));
             step + density + BYTES_PER_CELL_OF_LIGHT * cells
         };
-        Self { contents, bytes: drawn + PICTURE_BYTES[usize::from(is_water)], undrawn: step }
+        let picture = match (is_flat, is_water) {
+            (true, true) => PICTURE_BYTES_PER_CELL_OF_FLAT_WATER * cells,
+            (true, false) => FLAT_PICTURE_BYTES,
+            (false, _) => PICTURE_BYTES[usize::from(is_water)],
+        };
+        Self { contents, bytes: drawn + picture, undrawn: step }
     }
 
     /// The bytes in words.
