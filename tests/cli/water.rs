@@ -298,6 +298,18 @@ fn the_announced_memory_of_water_is_needed() {
     assert!((announced / peak - 1.0).abs() < 0.2, "announced {announced} MiB, taken {peak} MiB");
 }
 
+/// The same where all of it comes in, which leaves gaps behind.
+#[test]
+fn the_announced_memory_of_an_inflow_is_needed() {
+    let place = Place::new();
+    place.write(
+        "s.toml",
+        "[grid]\ncells = [16, 16, 16]\nsize = 1\n[time]\nframes = 24\n[render]\nsamples = 1\n[water]\nparticles = 4\n[walls]\nx_min = { inflow = { velocity = [2, 0, 0] } }\ny_max = \"open\"\n",
+    );
+    let Some([announced, peak]) = place.memory("s.toml") else { return };
+    assert!((announced / peak - 1.0).abs() < 0.2, "announced {announced} MiB, taken {peak} MiB");
+}
+
 /// Row 28: a side with an inflow through which nothing enters lets water out, or nothing through.
 #[test]
 fn sides_through_which_nothing_enters() {

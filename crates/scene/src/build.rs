@@ -113,6 +113,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
             let (water, filling) = water::params(&document, &file, &meshes, &setting, &mut warnings)?;
             let each = water.particle_volume(&grid);
             contents.particles = filling.most / each;
+            contents.arriving = 1.0 - filling.start / filling.most.max(filling.start).max(f64::MIN_POSITIVE);
             (FluidParams::Water(water), Some(filling))
         }
     };
@@ -171,7 +172,7 @@ fn check_memory(
 ) -> Result<Memory, SceneError> {
     let memory = Memory::estimate(file, contents);
     let limit = options.memory_limit.unwrap_or(f64::INFINITY).min(isize::MAX as f64);
-    let Contents { triangles, elastic, particles } = contents;
+    let Contents { triangles, elastic, particles, .. } = contents;
     if memory.bytes <= limit && particles < MOST_PARTICLES {
         return Ok(memory);
     }
@@ -180,9 +181,9 @@ fn check_memory(
     let fits = |contents: Contents| Memory::estimate(file, contents).bytes <= limit;
     let (key, message) = if !fits(Contents::default()) {
         ("grid.cells", format!("{nx} x {ny} x {nz} cells need {needs}; use fewer cells"))
-    } else if !fits(Contents { particles: 0.0, triangles: 0.0, elastic }) {
+    } else if !fits(Contents { elastic, ..Contents::default() }) {
         ("elastic", format!("the tetrahedra of elastic bodies need {needs}; choose a larger `size` for them"))
-    } else if !fits(Contents { particles: 0.0, ..contents }) {
+    } else if !fits(Contents { particles: 0.0, arriving: 0.0, ..contents }) {
         let key = if file.obstacle.is_empty() { "body" } else { "obstacle" };
         (key, format!("{triangles:.1e} triangles of a cell's size need {needs}; use smaller bodies"))
     } else {
