@@ -146,7 +146,7 @@ impl Tank {
         let mut rhs = CellField::new(&grid, 0.0);
         let mut rested = u.clone();
         let mut boundary = self.boundary.clone();
-        boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
+        boundary.set_body_velocity(|_, _, _| 0.0);
         boundary.impose(&mut rested);
         bathtub_engine::grid::operators::divergence(&rested, &boundary.open, &mut rhs);
         system.pushed_volume().iter().for_each(|&(cell, volume)| rhs.data[cell] -= volume);
@@ -165,7 +165,10 @@ impl Tank {
         let couple_params = CoupleParams { solve: *params, strict: false, scheme: Scheme::Monolithic };
         let outcome = couple(fluid, &mut [&mut bodies], &couple_params).unwrap();
         let (info, left) = (outcome.projected.info, outcome.residual_flux);
-        self.boundary.set_body_velocity(&grid, |body, at| self.rigids.velocity(&state, body.0 as usize).at(at));
+        self.boundary.set_body_velocity(|body, axis, face| {
+            let velocity = self.rigids.velocity(&state, body.0 as usize);
+            velocity.at(grid.face_at(axis, face))[axis.index()]
+        });
         self.boundary.impose(&mut u);
 
         let mut done = Done {

@@ -82,6 +82,43 @@ fn what_is_as_heavy_as_water_stays_wherever_it_is() {
     assert!(worst[0] < 1e-5 && worst[1] < 1e-4, "{worst:?}");
 }
 
+/// The same two cells and more below a surface, wherever that lies between the layers of particles, step after step.
+#[test]
+fn what_is_as_heavy_as_water_stays_below_a_surface() {
+    let mut number = random(7);
+    let mut worst = 0.0f64;
+    for case in 0..12 {
+        let n = [12, 14, 16, 20][case % 4];
+        let interface = [Interface::CutCells, Interface::Faces][case % 2];
+        let size = DVec3::new(number(), number(), number()) * 0.05 + 0.25;
+        let shape = match case % 3 {
+            0 => Shape::Box { size },
+            1 => Shape::Cylinder { radius: 0.5 * size.x, height: size.y },
+            _ => Shape::Sphere { radius: 0.5 * size.x },
+        };
+        let axis = DVec3::new(number(), number(), number()).normalize();
+        let turn = if case < 6 { 0.0 } else { 3.0 * number() };
+        let level = 0.77 + 0.06 * number();
+        // No corner is farther than this from the middle.
+        let highest = level - 2.0 / n as f64 - 0.5 * size.length();
+        let position = DVec3::new(0.5 + 0.1 * number(), highest - 0.04 * (1.0 + number()), 0.5 + 0.1 * number());
+        let mut params = still_water([n; 3], 1.0 / n as f64, level);
+        params.time = fixed_step(DT);
+        params.pressure.params.tolerance = 1e-8;
+        let there = body(shape, Pose { position, rotation: DQuat::from_axis_angle(axis, turn) }, 1.0);
+        params.bodies = vec![RigidBody { interface, ..there }];
+        let mut world = World::new(params).unwrap();
+        let mut last = DVec3::ZERO;
+        for _ in 0..4 {
+            let velocity = world.step().unwrap().bodies[0].velocity;
+            worst = worst.max(velocity.distance(last) / (DT * G));
+            last = velocity;
+        }
+    }
+    println!("neutral bodies below a surface: {worst:e} g");
+    assert!(worst < 1e-3, "{worst}");
+}
+
 #[test]
 fn an_elastic_box_as_heavy_as_water_stays() {
     for (aside, turn) in

@@ -123,8 +123,8 @@ fn stiff_bodies_move_like_rigid_ones() {
     assert!(!wrong, "beyond 1 %, see above");
 }
 
-/// The same where they float and swim up, a fifth of a second long: tilted and level, light and heavy. What is left is that cells at the surface
-/// become liquid a step earlier or later: rigid bodies a thousandth of a cell apart differ by more.
+/// The same where they float and swim up, a fifth of a second long: tilted and level, light and heavy. Cells at the surface become liquid a step earlier or
+/// later for bodies a thousandth of a cell apart; where rigid ones part by more than 0.2 % on that, elastic ones may do so as well, but by less than 1 %.
 #[test]
 fn stiff_bodies_float_like_rigid_ones() {
     let tilt = |degrees: f64| DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), degrees.to_radians());
@@ -144,25 +144,31 @@ fn stiff_bodies_float_like_rigid_ones() {
         (1e11, 0.1, 1.0 / 24.0, 25.0, 0.5),
     ] {
         let place = (DVec3::new(CENTRE.x, height, CENTRE.z), tilt(degrees));
+        let aside = |way: f64| (place.0 + DVec3::X * way * 1e-3 / 16.0, place.1);
+        let rigid = [place, aside(-1.0), aside(1.0)].map(|place| hard_in(pool(dt), ratio, DVec3::ZERO, place));
+        let [mut hard, mut left, mut right] = rigid;
         let mut soft = soft_in(pool(dt), (youngs_modulus, ratio), DVec3::ZERO, place);
-        let mut hard = hard_in(pool(dt), ratio, DVec3::ZERO, place);
-        let (mut off, mut largest) = ([0.0f64; 2], [0.0f64; 2]);
+        let (mut off, mut apart, mut largest) = ([0.0f64; 2], [0.0f64; 2], [0.0f64; 2]);
         for _ in 0..(0.2 / dt).round() as usize {
-            let [a, b] = [&mut soft, &mut hard].map(|world| motion(&world.step().unwrap()));
+            let [a, b, c, d] =
+                [&mut soft, &mut hard, &mut left, &mut right].map(|world| motion(&world.step().unwrap()));
             for n in 0..2 {
                 off[n] = off[n].max((a[n] - b[n]).length());
+                apart[n] = apart[n].max((c[n] - b[n]).length()).max((d[n] - b[n]).length());
                 largest[n] = largest[n].max(b[n].length());
             }
         }
         let [slide, turn] = [0, 1].map(|n| off[n] / largest[n]);
+        let [beside, turned] = [0, 1].map(|n| apart[n] / largest[n]);
         println!(
             "E = {youngs_modulus:.0e} Pa, ρs/ρf = {ratio}, Δt = {dt:.3} s, tilted by {degrees}°, at {height} m: velocity off by {slide:.1e} \
-             of {:.3} m/s, spin by {turn:.1e} of {:.3} rad/s",
+             of {:.3} m/s, spin by {turn:.1e} of {:.3} rad/s; rigid ones beside it by {beside:.1e} and {turned:.1e}",
             largest[0], largest[1],
         );
-        wrong |= slide > 0.002 || turn > 0.002;
+        let most = if beside > 0.002 || turned > 0.002 { 0.01 } else { 0.002 };
+        wrong |= slide > most || turn > most;
     }
-    assert!(!wrong, "beyond 0.2 %, see above");
+    assert!(!wrong, "beyond 0.2 % or 1 %, see above");
 }
 
 /// Light bodies that rise to the lid and heavy ones that sink to the floor come to rest there, with steps that are long for both; rigid ones

@@ -105,7 +105,7 @@ impl System {
         let (grid, rho) = (params.grid, params.fluid.rho());
         let gravity = params.fluid.body_gain(state.time, dt, 1.0, 0.0) / dt;
         let mut boundary = world.boundary().clone();
-        boundary.set_body_velocity(&grid, |_, _| DVec3::ZERO);
+        boundary.set_body_velocity(|_, _, _| 0.0);
         let distance = state.fluid.water().expect("a dam of water").distance.clone();
         let beam = &params.elastic[0];
         let mut body = beam.body([false; 3]).expect("a beam that the world has taken");

@@ -22,8 +22,8 @@ use super::Medium;
 use super::film::{BESIDE, FreedomRow, MetSurface, Partner, SurfacePiece, add, is_passed, narrow, over_triangles};
 use super::immersed::{Body, Immersed, Meets};
 use crate::cut::CutPolygon;
-use crate::cut::voxels::Voxels;
-use crate::fluid::boundary::Boundary;
+use crate::cut::voxels::{Crossing, Voxels};
+use crate::fluid::boundary::{BodyFace, Boundary};
 use crate::geometry::{SurfaceId, closest};
 use crate::grid::{Axis, FaceField, Grid};
 use crate::solid::rigid::rotation::{Principal, principal};
@@ -120,6 +120,11 @@ impl SurfaceRows {
             MetSurface::open(follow, pieces)
         };
         let mut entries = surface.entries();
+        if follow.deforms() && !faces.is_empty() {
+            // Pressure acts on one side of a face only. With both, what a vertex pushes would add up to nothing, and no preconditioner would know of it.
+            let dry = dry_cells(scene, attached.surface);
+            entries.retain(|(cell, ..)| !dry.contains(cell));
+        }
         let mut lift = vec![0.0; attached.freedoms()];
         match (solid.voxels(), follow) {
             (Some(voxels), Follow::Rigid { centre }) => {
@@ -209,13 +214,23 @@ pub(super) fn point_near(immersed: &Immersed, attached: &Attached, at: DVec3) ->
     Some(Point { at, ..solid.point(nearest.triangle, at, |_| nearest.weights) })
 }
 
+/// The point of a surface that a face of the grid moves with, if there is one near it. A face that the surface takes along moves with where the surface
+/// crosses the line of the cell centres beside it: along that line both are as fast when a stiff body turns.
+fn point_at(scene: &Scene, attached: &Attached, axis: Axis, index: usize) -> Option<Point> {
+    let (at, solid) = (scene.grid.face_at(axis, index), scene.immersed.body(attached.surface));
+    match solid.voxels().and_then(|voxels| voxels.crossing(axis, index)).filter(|_| attached.follow.deforms()) {
+        Some(Crossing { triangle, weights }) => Some(solid.point(triangle, at, |_| weights)),
+        None => point_near(scene.immersed, attached, at),
+    }
+}
+
 /// Faces that a surface all but closes or takes along: what it pushes through them leaves the cell below and enters the one above.
 /// Those with no point of the surface near them are `unmet`.
 fn closed_faces(scene: &Scene, attached: &Attached, unmet: &mut Vec<(u32, DVec3)>) -> Vec<SurfacePiece> {
     let mut pieces = Vec::new();
     for face in scene.boundary.given.iter().filter(|face| face.body == Some(attached.surface)) {
-        let (at, cells) = (scene.grid.face_at(face.axis, face.index), scene.grid.cells_beside(face.axis, face.index));
-        let point = point_near(scene.immersed, attached, at);
+        let cells = scene.grid.cells_beside(face.axis, face.index);
+        let point = point_at(scene, attached, face.axis, face.index);
         let open = scene.boundary.open.axes[face.axis.index()][face.index];
         for (cell, sign) in cells.into_iter().zip([-open, open]) {
             let Some(cell) = cell.map(|cell| cell as u32) else { continue };
@@ -234,8 +249,8 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
     let mut rows = Vec::new();
     for face in scene.boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let (axis, index) = (face.axis, face.index);
-        let (at, cells) = (scene.grid.face_at(axis, index), scene.grid.cells_beside(axis, index));
-        let Some(point) = point_near(scene.immersed, attached, at) else { continue };
+        let cells = scene.grid.cells_beside(axis, index);
+        let Some(point) = point_at(scene, attached, axis, index) else { continue };
         let open = scene.boundary.open.axes[axis.index()][index];
         let is_wet =
             |(cell, is_wet): &(Option<usize>, bool)| *is_wet && cell.is_some_and(|cell| scene.medium.is_in(cell));
@@ -246,6 +261,15 @@ fn face_rows(scene: &Scene, attached: &Attached) -> Vec<FaceRow> {
         rows.push(FaceRow { face: ConstrainedFace { axis, index, mass }, arriving, row });
     }
     rows
+}
+
+/// Cells within a body beside the faces that it takes along.
+fn dry_cells(scene: &Scene, surface: SurfaceId) -> BTreeSet<u32> {
+    let of_face = |face: &BodyFace| {
+        let cells = scene.grid.cells_beside(face.axis, face.index).into_iter().zip(face.is_wet);
+        cells.filter(|(_, is_wet)| !is_wet).filter_map(|(cell, _)| Some(cell? as u32)).collect::<Vec<_>>()
+    };
+    scene.boundary.constrained.iter().filter(|face| face.body == surface).flat_map(of_face).collect()
 }
 
 /// With the weight of the fluid on its faces, the pressure of cells carries the fluid in place of a body's voxels. Its shape displaces
@@ -275,7 +299,7 @@ fn lift_at_faces(scene: &Scene, attached: &Attached, wet: f64, lift: &mut [f64])
     let mut give = |point: &Point, push: DVec3| follow.gather(point, push, |n, part| add(lift, n, part));
     for face in boundary.constrained.iter().filter(|face| face.body == attached.surface) {
         let at = grid.face_at(face.axis, face.index);
-        let Some(point) = point_near(scene.immersed, attached, at) else { continue };
+        let Some(point) = point_at(scene, attached, face.axis, face.index) else { continue };
         let outwards = f64::from(face.is_wet[1]) - f64::from(face.is_wet[0]);
         let open = boundary.open.axes[face.axis.index()][face.index] * grid.dx * grid.dx;
         give(&point, outwards * open * pressure(at) * face.axis.unit());

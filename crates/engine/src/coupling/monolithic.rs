@@ -324,7 +324,7 @@ impl FluidSide<'_> {
 
     /// What solids push is B v, through faces that move with them as well: those rest meanwhile.
     fn rest_faces(&mut self) {
-        self.boundary.set_body_velocity(self.grid, |_, _| DVec3::ZERO);
+        self.boundary.set_body_velocity(|_, _, _| 0.0);
         self.boundary.impose(self.velocity);
     }
 

@@ -8,34 +8,68 @@
 use crate::geometry::TriMesh;
 use crate::grid::{Axis, Grid};
 use glam::DVec3;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// A body as cells and faces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Voxels {
     /// Storage indices of the cells whose centres are inside, ascending.
     pub inside: Vec<usize>,
     /// Faces between cells that the surface separates; those on the sides of the grid are not among them. By axis, then storage
     /// index.
-    pub separated: Vec<(Axis, usize)>,
+    pub separated: Vec<SeparatedFace>,
+}
+
+/// A face between two cell centres that a surface separates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeparatedFace {
+    /// Across which axis it lies.
+    pub axis: Axis,
+    /// Its storage index.
+    pub index: usize,
+    /// Where the line of the centres crosses the surface; of several crossings the one nearest to the face.
+    pub crossing: Option<Crossing>,
+}
+
+/// A point on a triangle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Crossing {
+    /// Which triangle of the mesh.
+    pub triangle: u32,
+    /// Weights of its corners.
+    pub weights: [f64; 3],
+}
+
+impl Voxels {
+    /// Where the surface crosses the line of the centres beside a face.
+    pub fn crossing(&self, axis: Axis, index: usize) -> Option<Crossing> {
+        let key = |face: &SeparatedFace| (face.axis.index(), face.index);
+        let place = self.separated.binary_search_by_key(&(axis.index(), index), key).ok()?;
+        self.separated[place].crossing
+    }
 }
 
 /// The voxels of a closed mesh, world frame.
 pub fn voxelise(grid: &Grid, mesh: &TriMesh) -> Voxels {
     // Cell centres at whole numbers.
     let vertices: Vec<DVec3> = mesh.vertices.iter().map(|&v| (v - grid.origin) / grid.dx - 0.5).collect();
-    let mut separated = BTreeSet::new();
+    // With the distance of the crossing from the face.
+    let mut separated = BTreeMap::<(usize, usize), (f64, Option<Crossing>)>::new();
     let mut crossings: Vec<([usize; 3], f64)> = Vec::new();
     for axis in Axis::ALL {
         let a = axis.index();
-        for triangle in &mesh.triangles {
-            let corners = triangle.map(|v| vertices[v as usize]);
-            cross(corners, axis, grid.dims, |at, along| {
+        for (triangle, corners) in (0..).zip(&mesh.triangles) {
+            let corners = corners.map(|v| vertices[v as usize]);
+            cross(corners, axis, grid.dims, |at, along, weights| {
                 let face = along.ceil();
                 if face >= 1.0 && face < grid.dims[a] as f64 {
                     let mut at = at;
                     at[a] = face as usize;
-                    separated.insert((a, grid.face(axis, at)));
+                    let nearest = separated.entry((a, grid.face(axis, at))).or_insert((f64::INFINITY, None));
+                    let away = (along - (face - 0.5)).abs();
+                    if away < nearest.0 {
+                        *nearest = (away, Some(Crossing { triangle, weights }));
+                    }
                 }
                 if axis == Axis::X {
                     crossings.push((at, along));
@@ -64,16 +98,17 @@ pub fn voxelise(grid: &Grid, mesh: &TriMesh) -> Voxels {
                 if beside[a] < grid.dims[a] && !is_inside(&grid.cell(beside)) {
                     let mut face = at;
                     face[a] += usize::from(is_upper);
-                    separated.insert((a, grid.face(axis, face)));
+                    separated.entry((a, grid.face(axis, face))).or_insert((f64::INFINITY, None));
                 }
             }
         }
     }
-    Voxels { inside, separated: separated.into_iter().map(|(a, face)| (Axis::ALL[a], face)).collect() }
+    let face = |((a, index), (_, crossing)): ((usize, usize), _)| SeparatedFace { axis: Axis::ALL[a], index, crossing };
+    Voxels { inside, separated: separated.into_iter().map(face).collect() }
 }
 
-/// Tell where the lines of cell centres along `axis` cross a triangle: the line's first cell, and the place along it.
-fn cross(corners: [DVec3; 3], axis: Axis, dims: [usize; 3], mut tell: impl FnMut([usize; 3], f64)) {
+/// Tell where the lines of cell centres along `axis` cross a triangle: the line's first cell, the place along it, and the weights of the corners.
+fn cross(corners: [DVec3; 3], axis: Axis, dims: [usize; 3], mut tell: impl FnMut([usize; 3], f64, [f64; 3])) {
     let a = axis.index();
     let [b, c] = axis.others().map(|axis| axis.index());
     let range = |x: usize| {
@@ -103,10 +138,11 @@ fn cross(corners: [DVec3; 3], axis: Axis, dims: [usize; 3], mut tell: impl FnMut
                 areas[n] * total > 0.0 || areas[n] == 0.0 && (dc < 0.0 || dc == 0.0 && db > 0.0)
             };
             if (0..3).all(is_within) {
-                let along = (0..3).map(|n| areas[n] * corners[(n + 2) % 3][a]).sum::<f64>() / total;
+                let weights = [1, 2, 0].map(|side: usize| areas[side] / total);
+                let along = (0..3).map(|n| weights[n] * corners[n][a]).sum();
                 let mut at = [0; 3];
                 (at[b], at[c]) = (i, j);
-                tell(at, along);
+                tell(at, along, weights);
             }
         }
     }
@@ -138,8 +174,30 @@ mod tests {
         assert_eq!(found.inside, expected);
         // 2 × 3 × 1 cells have 2 (2·3 + 3·1 + 2·1) faces.
         assert_eq!(found.separated.len(), 22);
-        assert!(found.separated.contains(&(Axis::X, grid.face(Axis::X, [2, 3, 2]))));
-        assert!(found.separated.contains(&(Axis::Z, grid.face(Axis::Z, [3, 4, 3]))));
+        assert!(found.crossing(Axis::X, grid.face(Axis::X, [2, 3, 2])).is_some());
+        assert!(found.crossing(Axis::Z, grid.face(Axis::Z, [3, 4, 3])).is_some());
+        assert!(found.crossing(Axis::Z, grid.face(Axis::Z, [3, 4, 2])).is_some());
+        assert!(found.crossing(Axis::Y, grid.face(Axis::Y, [3, 4, 2])).is_none());
+    }
+
+    /// The crossing lies on its triangle and on the line of the centres, so that a turn of the body moves it along the line as it does the face.
+    #[test]
+    fn crossings_lie_between_centres() {
+        let at = DVec3::new(-1.0, 0.0, 2.0) + DVec3::new(2.3, 2.2, 2.4);
+        let rotation = DQuat::from_axis_angle(DVec3::new(1.0, 2.0, 3.0).normalize(), 0.6);
+        let mesh = Shape::Sphere { radius: 1.1 }.surface(0.5).posed(&Pose { position: at, rotation });
+        let grid = Grid::new([9; 3], 0.5, DVec3::new(-1.0, 0.0, 2.0));
+        let found = voxelise(&grid, &mesh);
+        assert!(found.separated.len() > 50);
+        for SeparatedFace { axis, index, crossing } in found.separated {
+            let Crossing { triangle, weights } = crossing.unwrap();
+            let corners = mesh.triangles[triangle as usize].map(|v| mesh.vertices[v as usize]);
+            let point: DVec3 = corners.into_iter().zip(weights).map(|(corner, weight)| weight * corner).sum();
+            let mut away = (point - grid.face_at(axis, index)) / grid.dx;
+            assert!(away[axis.index()].abs() <= 0.5 + 1e-9, "{away}");
+            away[axis.index()] = 0.0;
+            assert!(away.length() < 1e-9, "{away}");
+        }
     }
 
     /// Sides exactly through cell centres, turned by 45°, so that rays run through edges: still closed.
@@ -149,12 +207,13 @@ mod tests {
         for (rotation, height) in [(DQuat::IDENTITY, 2.25), (diagonal, 2.3)] {
             let at = DVec3::new(-1.0, 0.0, 2.0) + DVec3::new(2.25, 2.25, height);
             let (grid, found) = voxels([9; 3], Shape::Box { size: DVec3::splat(2.0) }, at, rotation);
-            for &(axis, face) in &found.separated {
-                let above = crate::grid::unravel(grid.face_dims(axis), face);
+            for &SeparatedFace { axis, index, crossing } in &found.separated {
+                let above = crate::grid::unravel(grid.face_dims(axis), index);
                 let mut below = above;
                 below[axis.index()] -= 1;
                 let is_in = |at: [usize; 3]| found.inside.contains(&grid.cell(at));
                 assert!(is_in(above) != is_in(below), "{axis:?} {above:?}");
+                assert!(crossing.is_some(), "{axis:?} {above:?}");
             }
             assert!((16..=64).contains(&found.inside.len()), "{}", found.inside.len());
         }
@@ -166,15 +225,18 @@ mod tests {
         let (_, found) = voxels([6; 3], Shape::Box { size: DVec3::new(1.0, 0.1, 1.0) }, at, DQuat::IDENTITY);
         assert!(found.inside.is_empty());
         assert_eq!(found.separated.len(), 4);
-        assert!(found.separated.iter().all(|(axis, _)| *axis == Axis::Y));
+        assert!(found.separated.iter().all(|face| face.axis == Axis::Y));
     }
 
     #[test]
     fn what_sticks_out_of_the_grid_is_cut_off() {
         let at = DVec3::new(-1.0, 0.0, 2.0);
         let (grid, found) = voxels([6; 3], Shape::Box { size: DVec3::splat(2.0) }, at, DQuat::IDENTITY);
-        let expected: Vec<usize> =
-            (0..8).map(|n| grid.cell([n % 2, n / 2 % 2, n / 4])).collect::<BTreeSet<_>>().into_iter().collect();
+        let expected: Vec<usize> = (0..8)
+            .map(|n| grid.cell([n % 2, n / 2 % 2, n / 4]))
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
         assert_eq!(found.inside, expected);
         assert_eq!(found.separated.len(), 12);
     }

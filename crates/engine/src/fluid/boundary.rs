@@ -171,11 +171,11 @@ impl Boundary {
         }
     }
 
-    /// Give the faces that move with free bodies the velocity (m/s) of these at their centres.
-    pub fn set_body_velocity(&mut self, grid: &Grid, velocity: impl Fn(SurfaceId, DVec3) -> DVec3) {
+    /// Give the faces that move with free bodies the velocity of these along their axis (m/s).
+    pub fn set_body_velocity(&mut self, velocity: impl Fn(SurfaceId, Axis, usize) -> f64) {
         for face in &mut self.given {
             if let Some(body) = face.body {
-                face.velocity = velocity(body, grid.face_at(face.axis, face.index))[face.axis.index()];
+                face.velocity = velocity(body, face.axis, face.index);
             }
         }
     }

@@ -96,7 +96,7 @@ impl World {
         let span = immersed.span(&grid, 0.0, first_dt);
         let keep_out = |way: Way, from: DVec3, to: DVec3| immersed.keep_out(&grid, way, from, to);
         let mut start = fluid.initial(&grid, &keep_out);
-        let body_velocity = |surface, at| immersed.velocity_at(surface, at);
+        let body_velocity = |surface, axis, face| immersed.face_velocity(&grid, surface, axis, face);
         fluid.set_liquid(&grid, &start);
         if let GridState { velocity, pressure, content: FluidState::Water(water) } = &mut start {
             // Particles follow this velocity before the first step has made it keep volume: do it now. Should the
@@ -114,11 +114,11 @@ impl World {
             };
             let _ =
                 solids.answer(&mut solid_state.rigid, first_dt, |sides| follow(side, sides, &params.pressure.params));
-            fluid.boundary.set_body_velocity(&grid, body_velocity);
+            fluid.boundary.set_body_velocity(body_velocity);
             extend(&Step::new(&grid, &fluid.boundary, span), &water.distance, velocity);
             pressure.data.fill(0.0);
         }
-        fluid.boundary.set_body_velocity(&grid, body_velocity);
+        fluid.boundary.set_body_velocity(body_velocity);
         fluid.boundary.impose(&mut start.velocity);
         let state = State { time: 0.0, step: 0, frame: 0, fluid: start, solids: solid_state };
         let (next, clock) = (state.clone(), Stages::default());
@@ -153,7 +153,7 @@ impl World {
         solids.restore(&state.solids);
         immersed.stand(grid, state.time, dt, |surface| solids.skin(&state.solids.rigid, surface));
         fluid.enclose(grid, immersed.boundary(grid, params.walls));
-        fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
+        fluid.boundary.set_body_velocity(|surface, axis, face| immersed.face_velocity(grid, surface, axis, face));
     }
 
     /// What was odd about the bodies at the start.
@@ -321,7 +321,7 @@ impl World {
                 return Err(StepError::Incompatible { step: number, found });
             }
         }
-        fluid.boundary.set_body_velocity(grid, |surface, at| immersed.velocity_at(surface, at));
+        fluid.boundary.set_body_velocity(|surface, axis, face| immersed.face_velocity(grid, surface, axis, face));
         fluid.boundary.impose(&mut next.fluid.velocity);
         let ms = self.clock.lap("pressure");
         let bodies = self.bodies(&outcome.pushes);

@@ -33,7 +33,11 @@ impl Deforming {
 
     /// How the surface moves at the point that is nearest to one in the body's frame, m/s.
     pub fn velocity_at(&self, local: DVec3) -> DVec3 {
-        let Some(Nearest { triangle, weights, .. }) = self.now.nearest(local) else { return DVec3::ZERO };
+        self.now.nearest(local).map_or(DVec3::ZERO, |nearest| self.velocity_of(nearest.triangle, nearest.weights))
+    }
+
+    /// The same of a point on a triangle.
+    pub fn velocity_of(&self, triangle: u32, weights: [f64; 3]) -> DVec3 {
         let corners = self.now.surface().triangles[triangle as usize];
         corners.iter().zip(weights).map(|(&v, weight)| weight * self.velocities[v as usize]).sum()
     }

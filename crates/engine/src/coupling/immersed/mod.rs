@@ -4,7 +4,7 @@ mod deforming;
 mod keep_out;
 mod pushes;
 
-use crate::cut::voxels::{Voxels, voxelise};
+use crate::cut::voxels::{SeparatedFace, Voxels, voxelise};
 use crate::cut::{BodyCut, CutCells, CutPolygon, Flush, cut_laid, flush};
 use crate::fluid::TimeSpan;
 use crate::fluid::boundary::{BodyFace, Boundary, SolidCells, Wall};
@@ -323,6 +323,17 @@ impl Immersed {
         }
     }
 
+    /// How fast a face of the grid goes along its axis that a surface all but closes or takes along, m/s: as `interface::point_at`.
+    pub fn face_velocity(&self, grid: &Grid, surface: SurfaceId, axis: Axis, index: usize) -> f64 {
+        let body = self.body(surface);
+        let crossing = body.voxels().and_then(|voxels| voxels.crossing(axis, index));
+        let velocity = match (body.deforming(), crossing) {
+            (Some(deforming), Some(crossing)) => deforming.velocity_of(crossing.triangle, crossing.weights),
+            _ => self.velocity_at(surface, grid.face_at(axis, index)),
+        };
+        velocity[axis.index()]
+    }
+
     /// Which part of a body is beyond open sides of the domain, roughly: that of the width of a ball around it.
     pub fn share_beyond(&self, grid: &Grid, walls: [[Wall; 2]; 3], surface: SurfaceId) -> f64 {
         let solid = self.body(surface);
@@ -436,7 +447,7 @@ impl Immersed {
         }
         let mut faces = Vec::new();
         for (body, voxels) in voxels() {
-            faces.extend(voxels.separated.iter().filter_map(|&(axis, index)| {
+            faces.extend(voxels.separated.iter().filter_map(|&SeparatedFace { axis, index, .. }| {
                 let cells = sides(axis, unravel(grid.face_dims(axis), index));
                 let is_wet = cells.map(|cell| cell.is_some_and(|cell| !is_solid[cell]));
                 (is_wet != [false; 2]).then_some(BodyFace { axis, index, body, is_wet })

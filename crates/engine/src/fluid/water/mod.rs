@@ -15,6 +15,7 @@ mod particles;
 mod rim;
 mod room;
 mod seeding;
+mod settle;
 pub mod surface;
 mod transfer;
 
@@ -36,8 +37,9 @@ use glam::DVec3;
 use particles::{CHUNK, Moved, Sorter};
 use rayon::prelude::*;
 use rim::continue_to_rim;
-use seeding::Seeding;
+use seeding::{Seeding, Start};
 use serde::{Deserialize, Serialize};
+use settle::settle;
 use surface::Surface;
 use transfer::{Flight, Gather};
 
@@ -233,7 +235,15 @@ impl Water {
         velocity: &mut FaceField,
     ) -> WaterState {
         self.surface.set_room(grid, boundary);
-        let seeds = self.seeding.initial(&self.params, grid, &self.surface, keep_out);
+        let Start { wanted, mut seeds } = self.seeding.initial(&self.params, grid, &self.surface, keep_out);
+        let kept = |x: DVec3, p: DVec3| {
+            let p = p.max(DVec3::splat(MARGIN)).min(DVec3::from(grid.dims.map(|n| n as f64)) - MARGIN);
+            let is_near = boundary.distance.as_ref().is_some_and(|solids| solids.data[grid.cell_around(p)] < 1.5);
+            let end = grid.origin + grid.dx * p;
+            if is_near { keep_out(Way::OverStep, x, end) } else { end }
+        };
+        let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
+        settle(grid, &self.surface, &wanted, volume, kept, &mut seeds);
         let mut state = WaterState {
             particles: Particles::default(),
             distance: CellField::new(grid, grid.dx),
@@ -360,7 +370,8 @@ impl Water {
     /// Density of the particles, signed distance of the surface.
     fn find_surface(&mut self, grid: &Grid, boundary: &Boundary, state: &mut WaterState) {
         let volume = 1.0 / self.params.particles_per_cell(grid) as f64;
-        transfer::density(grid, &state.particles, self.sorter.starts(), volume, &mut self.surface.filled);
+        let (positions, starts) = (&state.particles.position, self.sorter.starts());
+        transfer::density(grid, positions, starts, |_| volume, &mut self.surface.filled);
         self.surface.find(grid, boundary, &mut state.distance);
         // The sides of small bubbles are no planes.
         match self.params.bubbles {

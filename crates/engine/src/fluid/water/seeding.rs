@@ -7,12 +7,13 @@
 
 use super::particles::{Moved, Particles};
 use super::surface::Surface;
+use super::transfer::density;
 use super::{KeepOut, WaterParams, Way};
 use crate::fluid::Step;
 use crate::fluid::boundary::Wall;
 use crate::fluid::noise::mix;
 use crate::geometry::{Pose, Shape, SignedDistance};
-use crate::grid::{Axis, FaceField, Grid, Lattice, VelocityLattice, strides, unravel};
+use crate::grid::{Axis, CellField, FaceField, Grid, Lattice, VelocityLattice, strides, unravel};
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -200,6 +201,23 @@ impl Inside {
     }
 }
 
+/// The liquid at the start.
+pub struct Start {
+    /// Density at the cell centres if every part of a cell held just what it should.
+    pub wanted: CellField,
+    /// As many particles as that makes.
+    pub seeds: Vec<Moved>,
+}
+
+/// What a part of a cell holds at the start.
+struct Held {
+    cell: u32,
+    centre: DVec3,
+    /// Of a particle.
+    share: f64,
+    seed: Option<Moved>,
+}
+
 impl Seeding {
     /// Find what sources and drains reach; sides with an inflow are sources one cell thick.
     pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
@@ -261,7 +279,7 @@ impl Seeding {
     }
 
     /// The liquid at the start, outside of solids and air; where bodies of liquid overlap, the first one counts.
-    pub fn initial(&self, params: &WaterParams, grid: &Grid, surface: &Surface, keep_out: &KeepOut) -> Vec<Moved> {
+    pub fn initial(&self, params: &WaterParams, grid: &Grid, surface: &Surface, keep_out: &KeepOut) -> Start {
         let regions: Vec<(Inside, DVec3)> = params
             .initial
             .iter()
@@ -273,7 +291,7 @@ impl Seeding {
         let air: Vec<(SignedDistance, Pose)> =
             params.air.iter().map(|(shape, pose)| (SignedDistance::new(shape), *pose)).collect();
         let part_size = grid.dx / params.particles_per_axis as f64;
-        let seeds_of = |cell: usize| {
+        let held_by = |cell: usize| {
             let centre = grid.cell_centre(grid.cell_at(cell));
             // No part of a cell is farther than this from its centre.
             let radius = 0.5 * 3f64.sqrt() * grid.dx;
@@ -281,29 +299,37 @@ impl Seeding {
                 regions.iter().filter(|(inside, _)| inside.distance(centre) < radius).collect();
             let parts = if close.is_empty() { 0 } else { self.parts.len() };
             let air = &air;
-            let seed = move |part: usize| {
-                // Of the parts that a surface cuts, as many are filled as it leaves liquid, and evenly.
-                let (centre, threshold) = (self.parts.centre(grid, cell, part), self.parts.dither(grid, cell, part));
+            let held = move |part: usize| {
+                let centre = self.parts.centre(grid, cell, part);
                 let outside = |(air, pose): &(SignedDistance, Pose)| air.at(pose.invert(centre)) / part_size;
                 let left = air.iter().map(|air| (0.5 + outside(air)).clamp(0.0, 1.0)).fold(1.0, f64::min);
                 let open = surface.open_part(cell, part) * left;
-                let mut filled = 0.0;
-                let (_, velocity) = close.iter().find(|(inside, _)| {
-                    filled += open * (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
-                    filled > threshold
-                })?;
-                // What solids cover of an open part stays empty, by moving out of it.
-                let position = self.parts.place(grid, cell, part, 0);
-                let position = if surface.open_part(cell, part) < 1.0 {
-                    keep_out(Way::OverStep, position, position)
-                } else {
-                    position
-                };
-                Some(Moved { position, velocity: *velocity })
+                // Of the parts that a surface cuts, as many are filled as it leaves liquid, and evenly.
+                let threshold = self.parts.dither(grid, cell, part);
+                let (mut share, mut first) = (0.0, None);
+                for (inside, velocity) in &close {
+                    share += open * (0.5 - inside.distance(centre) / part_size).clamp(0.0, 1.0);
+                    first = first.or((share > threshold).then_some(*velocity));
+                }
+                let seed = first.map(|velocity| {
+                    // What solids cover of an open part stays empty, by moving out of it.
+                    let place = self.parts.place(grid, cell, part, 0);
+                    let is_open = surface.open_part(cell, part) >= 1.0;
+                    let position = if is_open { place } else { keep_out(Way::OverStep, place, place) };
+                    Moved { position, velocity }
+                });
+                (share > 0.0).then_some(Held { cell: cell as u32, centre, share: share.min(1.0), seed })
             };
-            (0..parts).filter_map(seed).collect::<Vec<_>>()
+            (0..parts).filter_map(held).collect::<Vec<_>>()
         };
-        (0..grid.cells()).into_par_iter().flat_map_iter(seeds_of).collect()
+        let held: Vec<Held> = (0..grid.cells()).into_par_iter().flat_map_iter(held_by).collect();
+        let mut starts = vec![0; grid.cells() + 1];
+        held.iter().for_each(|held| starts[held.cell as usize + 1] += 1);
+        (0..grid.cells()).for_each(|c| starts[c + 1] += starts[c]);
+        let centres: Vec<DVec3> = held.iter().map(|held| held.centre).collect();
+        let mut wanted = CellField::new(grid, 0.0);
+        density(grid, &centres, &starts, |n| held[n].share / self.parts.len() as f64, &mut wanted);
+        Start { wanted, seeds: held.into_iter().filter_map(|held| held.seed).collect() }
     }
 
     /// Take out what is in a drain; how many particles left in this step, through drains or sides.

@@ -81,7 +81,7 @@ const ENOUGH_ROOM: f64 = 0.6;
 
 /// Where they leave less than this, particles tell nothing at all.
 /// A choice: of the eight particles of a cell two are left there. It also bounds what density is divided by.
-const LEAST_ROOM: f64 = 0.25;
+pub(super) const LEAST_ROOM: f64 = 0.25;
 
 /// Distance from a plane surface, in cells, positive outside, that leaves this density; at most 1.
 pub fn depth(density: f64) -> f64 {
@@ -106,6 +106,11 @@ impl Surface {
     /// How open a part of a cell is.
     pub fn open_part(&self, cell: usize, part: usize) -> f64 {
         self.open_parts.get(cell * self.parts.iter().product::<usize>() + part).map_or(1.0, |&open| f64::from(open))
+    }
+
+    /// Share of the neighbourhood of a cell that solids leave.
+    pub fn room(&self, cell: usize) -> f64 {
+        self.room.data[cell]
     }
 
     /// Whether solids leave a cell so little room that its neighbours tell where the surface is.

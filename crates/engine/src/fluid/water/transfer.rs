@@ -104,17 +104,23 @@ impl Gather {
     }
 }
 
-/// Density at the cell centres, 1 where cells are full: each particle fills `volume` of a cell.
-pub fn density(grid: &Grid, particles: &Particles, starts: &[u32], volume: f64, density: &mut CellField) {
+/// Density at the cell centres, 1 where cells are full: of what is at these positions, in the order of cells, each fills its `volume` of a cell.
+pub fn density(
+    grid: &Grid,
+    positions: &[DVec3],
+    starts: &[u32],
+    volume: impl Fn(usize) -> f64 + Sync,
+    density: &mut CellField,
+) {
     let [nx, ny, _] = grid.dims;
     let spot = Spot::new(grid.dims);
     let per_cell = 1.0 / grid.dx;
     density.data.par_chunks_mut(nx * ny * SLAB).enumerate().for_each(|(s, samples)| {
         samples.fill(0.0);
         let mut slab = SlabOfFaces::new(grid.dims, s * SLAB, samples);
-        for &position in &particles.position[particles_around(grid, starts, s)] {
-            let places = spot.place((position - grid.origin) * per_cell).cell();
-            let t = places[0].t;
+        for index in particles_around(grid, starts, s) {
+            let places = spot.place((positions[index] - grid.origin) * per_cell).cell();
+            let (t, volume) = (places[0].t, volume(index));
             scatter(&mut slab, places, |pair, weight, _, _| {
                 let upper = weight * volume * t;
                 pair[0] += weight * volume - upper;
