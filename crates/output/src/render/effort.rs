@@ -12,6 +12,10 @@ use super::settings::Quality;
 pub struct Effort {
     /// Pixels of one thing that differ by less than this part of white, in any colour, tell what is between them.
     pub agreed: f32,
+    /// Two pixels of one thing, left and right or above and below, tell what is between them if they differ by less than this, whatever is across.
+    pub along: f32,
+    /// The joints of the floor are not looked for through more surfaces of water and glass than this.
+    pub joints: u8,
     /// Pixels that differ by more than this part of white, in any colour, from one beside them get more rays.
     pub different: f32,
     /// A pixel of which two rays show the same, but for this part of white, needs no more.
@@ -31,6 +35,8 @@ impl Effort {
         match quality {
             Quality::Final => Self {
                 agreed: 0.03,
+                along: 0.0,
+                joints: u8::MAX,
                 different: 0.025,
                 same: 0.03,
                 shadow_rays: [4, 16],
@@ -40,6 +46,8 @@ impl Effort {
             },
             Quality::Draft | Quality::Preview => Self {
                 agreed: 0.06,
+                along: 0.08,
+                joints: 1,
                 different: 0.12,
                 same: 0.4,
                 shadow_rays: [2, 8],
