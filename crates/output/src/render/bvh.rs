@@ -243,6 +243,7 @@ impl Solids {
         let on_side = is_on_side(mesh, grid);
         let vertex_normals = vertex_normals(mesh, &on_side);
         let (mut triangles, normals): (Vec<_>, Vec<_>) = others.into_iter().flat_map(Self::triangles).unzip();
+        triangles.reserve(mesh.triangles.len());
         triangles.extend((0..).zip(&mesh.triangles).filter_map(|(number, t)| {
             let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
             let is_wanted = ![a, b, c].into_iter().all(&is_left_out);
@@ -315,6 +316,9 @@ impl Solids {
     }
 
     fn nearest_where(&self, ray: &Ray, limit: f32, is_wanted: impl Fn(usize) -> bool) -> Option<Hit> {
+        if self.is_empty() {
+            return None;
+        }
         let mut best = None;
         let mut nearest = limit;
         self.visit(&Sight::new(ray), 0, &mut nearest, &mut |leaf, [t, u, v], mut met, nearest| {
@@ -339,7 +343,7 @@ impl Solids {
 
     /// Whether anything is in the way before `limit`.
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
-        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, _, _, _| true)
+        !self.is_empty() && self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, _, _, _| true)
     }
 
     /// The stretches of a ray of this length that lie inside a solid, as distances; `skin` separates two crossings.
@@ -360,7 +364,7 @@ impl Solids {
         stretches
     }
 
-    /// Call `meet` with leaves of which triangles are met before `limit`, which it may shorten, until it returns true; the subtree of a node.
+    /// Call `meet` with leaves of a tree that is not empty of which triangles are met before `limit`, which it may shorten, until it returns true; the subtree of a node.
     fn visit(
         &self,
         sight: &Sight,
@@ -368,9 +372,6 @@ impl Solids {
         limit: &mut f32,
         meet: &mut impl FnMut(usize, [f32x8; 3], u32, &mut f32) -> bool,
     ) -> bool {
-        if self.nodes.is_empty() {
-            return false;
-        }
         let mut stack = [(0u32, 0f32); STACK];
         let mut waiting = 0;
         let mut child = root;

@@ -244,4 +244,20 @@ mod tests {
         let (rays, all) = (rays.into_inner(), (SIZE[0] * SIZE[1]) as usize);
         assert!(rays < 7 * all / 10, "{rays} of {all}");
     }
+
+    #[test]
+    fn an_edge_goes_on_between_two_that_agree() {
+        let rays = AtomicUsize::new(0);
+        let settings = RenderSettings { samples: Some(1), ..Default::default() };
+        let edge = |x: u32| Vec3A::splat(if x < 21 { 0.2 } else { 0.6 });
+        let picture = sampled(SIZE, &settings, |x, _, _| {
+            rays.fetch_add(usize::from(x == 21), Ordering::Relaxed);
+            Seen { light: edge(x), distance: 1.0, thing: Some((1, 0)) }
+        });
+        for (n, seen) in picture.pixels.iter().enumerate() {
+            assert_eq!(seen.light, edge(n as u32 % SIZE[0]), "{n}");
+        }
+        // Beside the edge are the middles, in every second row, and the first row has none above.
+        assert_eq!(rays.into_inner(), SIZE[1] as usize / 2 + 1);
+    }
 }

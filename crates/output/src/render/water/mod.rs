@@ -35,10 +35,6 @@ use studio::Studio;
 /// A ray may be split or bent this often, and go through this many surfaces of glass besides.
 const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
-/// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
-const FAINT: [f32; 2] = [0.004, 0.03];
-/// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
-const FAINT_MIRROR: [f32; 2] = [0.05, 0.1];
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -214,7 +210,7 @@ impl Scene {
                     let crossing = cross(&ray, &hit, here.index(self.refraction) / beyond.index(self.refraction));
                     // What goes through glass is hardly bent on the whole: that does not count as a split.
                     let is_pane = here.glass.is_some() || beyond.glass.is_some();
-                    let faint = FAINT[usize::from(depth > 0 || glass_surfaces > 0)];
+                    let faint = self.effort.faint[usize::from(depth > 0 || glass_surfaces > 0)];
                     // What has been split often enough sees the surroundings, and no more; within glass it is lost, which darkens the rims.
                     let mut go_on = |direction: Vec3A, part: f32, medium: Medium, depth: u8, glass_surfaces: u8| {
                         let weight = weight * part;
@@ -241,7 +237,7 @@ impl Scene {
                         light += go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * reflectance;
-                    if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
+                    if !here.is_water() && mirrored.max_element() < self.effort.faint_mirror[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
                         light += go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
