@@ -284,7 +284,7 @@ impl Scene {
             return Some((Target::Solid(hit), hit.t));
         }
         let is_floor = hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
-        (!is_floor).then(|| (if is_water { Target::Water(hit) } else { Target::Glass(hit) }, hit.t))
+        (!is_floor).then_some((if is_water { Target::Water(hit) } else { Target::Glass(hit) }, hit.t))
     }
 
     fn is_on_floor(&self, point: Vec3A) -> bool {
