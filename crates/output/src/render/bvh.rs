@@ -96,9 +96,14 @@ struct Leaf {
 impl Leaf {
     /// The unit normal of one of them.
     fn normal(&self, lane: usize) -> Vec3A {
-        let [b, c] = self.edges.map(|edge| Vec3A::from(edge.map(|axis| axis.to_array()[lane])));
+        let [b, c] = self.edges.map(|edge| vector(edge, lane));
         b.cross(c).normalize_or_zero()
     }
+}
+
+/// One of eight vectors.
+fn vector(axes: [f32x8; 3], lane: usize) -> Vec3A {
+    Vec3A::from(axes.map(|axis| axis.to_array()[lane]))
 }
 
 /// The box around a triangle.
@@ -224,26 +229,50 @@ impl Solids {
                 Triangle { a, edges: [b - a, c - a], body: body as u32, number }
             }));
         }
-        Self::over(&triangles, |t| normals[t.body as usize][t.number as usize].map(Vec3::from))
+        Self::over(&triangles, |_, t| normals[t.body as usize][t.number as usize].map(Vec3::from))
     }
 
-    /// The surface of a liquid in the box of a grid: smooth but for the plane faces in the box's sides. Triangles all of whose corners `is_left_out` are no part of it.
-    pub fn of_liquid(mesh: &TriMesh, grid: &Grid, is_left_out: impl Fn(Vec3A) -> bool + Sync) -> Self {
+    /// The surface of a liquid in the box of a grid, as a body of this number, and `others`, in one tree. The liquid is smooth but for the plane faces in the
+    /// box's sides. Its triangles all of whose corners `is_left_out` are no part of it.
+    pub fn with_liquid<const N: usize>(
+        others: [&Self; N],
+        (mesh, body): (&TriMesh, usize),
+        grid: &Grid,
+        is_left_out: impl Fn(Vec3A) -> bool,
+    ) -> Self {
         let on_side = is_on_side(mesh, grid);
         let vertex_normals = vertex_normals(mesh, &on_side);
-        let triangles = mesh.triangles.par_iter().enumerate().filter_map(|(number, t)| {
+        let (mut triangles, normals): (Vec<_>, Vec<_>) = others.into_iter().flat_map(Self::triangles).unzip();
+        triangles.reserve(mesh.triangles.len());
+        triangles.extend((0..).zip(&mesh.triangles).filter_map(|(number, t)| {
             let [a, b, c] = t.map(|v| mesh.vertices[v as usize].as_vec3a());
             let is_wanted = ![a, b, c].into_iter().all(&is_left_out);
-            is_wanted.then(|| Triangle { a, edges: [b - a, c - a], body: 0, number: number as u32 })
-        });
-        Self::over(&triangles.collect::<Vec<_>>(), |t| match on_side[t.number as usize] {
-            true => [Vec3::from(t.edges[0].cross(t.edges[1]).normalize_or_zero()); 3],
-            false => mesh.triangles[t.number as usize].map(|v| Vec3::from(vertex_normals[v as usize])),
+            is_wanted.then(|| Triangle { a, edges: [b - a, c - a], body: body as u32, number })
+        }));
+        Self::over(&triangles, |n, t| match (normals.get(n), on_side.get(t.number as usize)) {
+            (Some(&normals), _) => normals,
+            (_, Some(true)) => [Vec3::from(t.edges[0].cross(t.edges[1]).normalize_or_zero()); 3],
+            _ => mesh.triangles[t.number as usize].map(|v| Vec3::from(vertex_normals[v as usize])),
         })
     }
 
-    /// Of triangles whose corners have these normals.
-    fn over(triangles: &[Triangle], normals: impl Fn(&Triangle) -> [Vec3; 3] + Sync) -> Self {
+    /// Triangles and the normals of their corners.
+    fn triangles(&self) -> impl Iterator<Item = (Triangle, [Vec3; 3])> {
+        let ends = self.first.iter().skip(1).copied().chain([self.shading.len() as u32]);
+        let members = self.leaves.iter().zip(&self.first).zip(ends).flat_map(|((leaf, &first), end)| {
+            self.shading[first as usize..end as usize]
+                .iter()
+                .enumerate()
+                .map(move |(lane, shading)| (leaf, lane, shading))
+        });
+        members.map(|(leaf, lane, &Shading { normals, body, number })| {
+            let [a, e1, e2] = [leaf.a, leaf.edges[0], leaf.edges[1]].map(|v| vector(v, lane));
+            (Triangle { a, edges: [e1, e2], body, number }, normals)
+        })
+    }
+
+    /// Of triangles whose corners have these normals, by their place in the list.
+    fn over(triangles: &[Triangle], normals: impl Fn(usize, &Triangle) -> [Vec3; 3] + Sync) -> Self {
         if triangles.is_empty() {
             return Self::default();
         }
@@ -257,7 +286,11 @@ impl Solids {
         let leaves = first.par_iter().zip(&members).map(leaf).collect();
         let shade = |boxed: &Boxed| {
             let triangle = &triangles[boxed.triangle as usize];
-            Shading { normals: normals(triangle), body: triangle.body, number: triangle.number }
+            Shading {
+                normals: normals(boxed.triangle as usize, triangle),
+                body: triangle.body,
+                number: triangle.number,
+            }
         };
         let shading = boxes.par_iter().map(shade).collect();
         Self { nodes, leaves, shading, first, bounds: Some([low, high]) }
@@ -274,19 +307,26 @@ impl Solids {
 
     /// The nearest triangle before `limit`.
     pub fn nearest(&self, ray: &Ray, limit: f32) -> Option<Hit> {
-        self.nearest_along(&Sight::new(ray), limit)
+        self.nearest_where(ray, limit, |_| true)
     }
 
-    /// The same for a ray that several trees are asked about.
-    pub fn nearest_along(&self, sight: &Sight, limit: f32) -> Option<Hit> {
+    /// The nearest of those triangles that belong to one body.
+    pub fn nearest_of(&self, body: usize, ray: &Ray, limit: f32) -> Option<Hit> {
+        self.nearest_where(ray, limit, |at| self.shading[at].body as usize == body)
+    }
+
+    fn nearest_where(&self, ray: &Ray, limit: f32, is_wanted: impl Fn(usize) -> bool) -> Option<Hit> {
+        if self.is_empty() {
+            return None;
+        }
         let mut best = None;
         let mut nearest = limit;
-        self.visit(sight, 0, &mut nearest, &mut |leaf, [t, u, v], mut met, nearest| {
+        self.visit(&Sight::new(ray), 0, &mut nearest, &mut |leaf, [t, u, v], mut met, nearest| {
             while met != 0 {
                 let lane = met.trailing_zeros() as usize % LANES;
                 met &= met - 1;
                 let t = t.to_array()[lane];
-                if t < *nearest {
+                if t < *nearest && is_wanted(self.first[leaf] as usize + lane) {
                     *nearest = t;
                     best = Some((leaf, lane, t, u.to_array()[lane], v.to_array()[lane]));
                 }
@@ -303,7 +343,7 @@ impl Solids {
 
     /// Whether anything is in the way before `limit`.
     pub fn occluded(&self, ray: &Ray, limit: f32) -> bool {
-        self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, _, _, _| true)
+        !self.is_empty() && self.visit(&Sight::new(ray), 0, &mut { limit }, &mut |_, _, _, _| true)
     }
 
     /// The stretches of a ray of this length that lie inside a solid, as distances; `skin` separates two crossings.
@@ -324,7 +364,7 @@ impl Solids {
         stretches
     }
 
-    /// Call `meet` with leaves of which triangles are met before `limit`, which it may shorten, until it returns true; the subtree of a node.
+    /// Call `meet` with leaves of a tree that is not empty of which triangles are met before `limit`, which it may shorten, until it returns true; the subtree of a node.
     fn visit(
         &self,
         sight: &Sight,
@@ -332,9 +372,6 @@ impl Solids {
         limit: &mut f32,
         meet: &mut impl FnMut(usize, [f32x8; 3], u32, &mut f32) -> bool,
     ) -> bool {
-        if self.nodes.is_empty() {
-            return false;
-        }
         let mut stack = [(0u32, 0f32); STACK];
         let mut waiting = 0;
         let mut child = root;

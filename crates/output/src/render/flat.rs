@@ -233,7 +233,8 @@ impl Pool {
         let size = view.size.map(|n| n as usize);
         let [width, height] = size;
         // Off the middle, where rays would run along edges of the mesh.
-        let mut cover = cover(&Solids::of_liquid(scene.water, scene.grid, |_| false), scene.grid, plane, view, 0.43);
+        let mut cover =
+            cover(&Solids::with_liquid([], (scene.water, 0), scene.grid, |_| false), scene.grid, plane, view, 0.43);
         let cells = plane.dims.map(|n| n as f32);
         let shown = view.shown();
         extend(&mut cover, width, shown);

@@ -1,5 +1,5 @@
 //! Rays where they matter: one for every second pixel of every second row, one for those between that these do not agree on, and the rest where pixels
-//! differ from their neighbours.
+//! differ from their neighbours. Of those between, the middles of four come first, then those beside them, for which they speak as well.
 
 use super::colour::{to_bytes, tone_map};
 use super::effort::Effort;
@@ -34,10 +34,11 @@ pub fn sampled(
     look: impl Fn(u32, u32, u32) -> Seen + Sync,
 ) -> Sampled {
     let (across, samples) = (width as usize, settings.rays());
-    let Effort { agreed, different, same, .. } = Effort::of(settings.quality);
+    let effort = Effort::of(settings.quality);
+    let Effort { different, same, .. } = effort;
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
     let display = displayed(settings);
-    let first = one_each([width, height], 2, agreed, &display, |x, y| look(x, y, 0));
+    let first = one_each([width, height], 2, &effort, &display, |x, y| look(x, y, 0));
     let shown: Vec<Vec3A> = first.par_iter().map(|seen| display(seen.light)).collect();
     let is_even = |n: usize| {
         let (x, y) = place(n);
@@ -75,8 +76,8 @@ pub fn smooth(
     settings: &RenderSettings,
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Sampled {
-    let agreed = Effort::of(settings.quality).agreed;
-    Sampled { size, pixels: one_each(size, apart, agreed, &displayed(settings), look) }
+    let effort = Effort::of(settings.quality);
+    Sampled { size, pixels: one_each(size, apart, &effort, &displayed(settings), look) }
 }
 
 /// How light is shown; roots are near enough to sRGB where only differences count.
@@ -84,52 +85,87 @@ fn displayed(settings: &RenderSettings) -> impl Fn(Vec3A) -> Vec3A + Sync {
     |light| Vec3A::from(tone_map(light * settings.exposure).to_array().map(f32::sqrt))
 }
 
-/// What one ray through each pixel shows; those between two or four that agree are not sent. The first are `apart` pixels from each other, a power of two.
+/// What one ray through each pixel shows; those between some that agree are not sent. The first are `apart` pixels from each other, a power of two.
 fn one_each(
     [width, height]: [u32; 2],
     apart: usize,
-    agreed: f32,
+    effort: &Effort,
     display: &(impl Fn(Vec3A) -> Vec3A + Sync),
     look: impl Fn(u32, u32) -> Seen + Sync,
 ) -> Vec<Seen> {
-    let [width, height] = [width, height].map(|n| n as usize);
-    let sparse = |apart: usize| [width, height].map(|n| n.div_ceil(apart));
+    let sparse = |apart: usize| [width, height].map(|n| (n as usize).div_ceil(apart));
     let mut known = in_tiles(sparse(apart), |x, y| look((apart * x) as u32, (apart * y) as u32));
     let mut apart = apart;
     while apart > 1 {
-        let coarse = sparse(apart);
-        let shown: Vec<Vec3A> = known.par_iter().map(|seen| display(seen.light)).collect();
+        let corners = Known::new(known, sparse(apart), display);
         apart /= 2;
         // Places count in steps of half the distance between what is known.
-        let guess = |x: usize, y: usize| {
-            // Those around it: two of its row or column, twice each, or four.
-            let corner = |right: usize, down: usize| {
-                let [column, row] = [(x + right * (x % 2)) / 2, (y + down * (y % 2)) / 2];
-                let at = column + coarse[0] * row;
-                (column < coarse[0] && row < coarse[1]).then(|| (known[at], shown[at]))
-            };
-            between([corner(0, 0)?, corner(1, 0)?, corner(0, 1)?, corner(1, 1)?], agreed)
+        let size = sparse(apart);
+        let look = |x: usize, y: usize| look((apart * x) as u32, (apart * y) as u32);
+        let middle = |i: usize, j: usize| {
+            let around = [[0, 0], [1, 0], [0, 1], [1, 1]].map(|[right, down]| corners.at(i + right, j + down));
+            between(around, effort.agreed).unwrap_or_else(|| look(2 * i + 1, 2 * j + 1))
         };
-        known = in_tiles(sparse(apart), |x, y| match x % 2 == 0 && y % 2 == 0 {
-            true => known[x / 2 + coarse[0] * (y / 2)],
-            false => guess(x, y).unwrap_or_else(|| look((apart * x) as u32, (apart * y) as u32)),
+        let middles = size.map(|n| n / 2);
+        let middles = Known::new(in_tiles(middles, middle), middles, display);
+        known = in_tiles(size, |x, y| {
+            let [i, j] = [x / 2, y / 2];
+            let (of_corners, of_middles) = match (x % 2, y % 2) {
+                (0, 0) => return corners.seen[i + corners.size[0] * j],
+                (1, 1) => return middles.seen[i + middles.size[0] * j],
+                (1, _) => {
+                    ([corners.at(i, j), corners.at(i + 1, j)], [middles.at(i, j.wrapping_sub(1)), middles.at(i, j)])
+                }
+                _ => ([corners.at(i, j), corners.at(i, j + 1)], [middles.at(i.wrapping_sub(1), j), middles.at(i, j)]),
+            };
+            let along = || between(nearer(of_corners, of_middles), effort.along);
+            between(of_corners, effort.agreed).or_else(along).unwrap_or_else(|| look(x, y))
         });
     }
     known
 }
 
-/// The mean of four pixels of one thing that look alike but for `agreed`.
-fn between(around: [(Seen, Vec3A); 4], agreed: f32) -> Option<Seen> {
-    let thing = around[0].0.thing?;
-    let [low, high] = around
-        .iter()
-        .fold([Vec3A::INFINITY, Vec3A::NEG_INFINITY], |[low, high], (_, shown)| [low.min(*shown), high.max(*shown)]);
-    let is_one = around.iter().all(|(seen, _)| seen.thing == Some(thing));
-    (is_one && (high - low).max_element() < agreed).then(|| Seen {
-        light: 0.25 * around.iter().map(|(seen, _)| seen.light).sum::<Vec3A>(),
-        distance: 0.25 * around.iter().map(|(seen, _)| seen.distance).sum::<f32>(),
-        thing: Some(thing),
-    })
+/// Some of a picture's pixels, in rows, and how they are shown.
+struct Known {
+    size: [usize; 2],
+    seen: Vec<Seen>,
+    shown: Vec<Vec3A>,
+}
+
+impl Known {
+    fn new(seen: Vec<Seen>, size: [usize; 2], display: &(impl Fn(Vec3A) -> Vec3A + Sync)) -> Self {
+        let shown = seen.par_iter().map(|seen| display(seen.light)).collect();
+        Self { size, seen, shown }
+    }
+
+    /// The one in a column and a row, if there is one.
+    fn at(&self, column: usize, row: usize) -> Option<(Seen, Vec3A)> {
+        let at = column + self.size[0] * row;
+        (column < self.size[0] && row < self.size[1]).then(|| (self.seen[at], self.shown[at]))
+    }
+}
+
+/// That of two pairs whose pixels are more alike: edges and lines go on along it.
+fn nearer(one: [Option<(Seen, Vec3A)>; 2], other: [Option<(Seen, Vec3A)>; 2]) -> [Option<(Seen, Vec3A)>; 2] {
+    let difference = |pair: [Option<(Seen, Vec3A)>; 2]| match pair {
+        [Some((_, a)), Some((_, b))] => (a - b).abs().max_element(),
+        _ => f32::INFINITY,
+    };
+    if difference(one) <= difference(other) { one } else { other }
+}
+
+/// The mean of pixels of one thing that look alike but for `agreed`; nothing if one of them is not there.
+fn between<const N: usize>(around: [Option<(Seen, Vec3A)>; N], agreed: f32) -> Option<Seen> {
+    let thing = around[0]?.0.thing?;
+    let (mut mean, mut low, mut high) = (Seen::default(), Vec3A::INFINITY, Vec3A::NEG_INFINITY);
+    for one in around {
+        let (seen, shown) = one.filter(|(seen, _)| seen.thing == Some(thing))?;
+        (mean.light, mean.distance) = (mean.light + seen.light, mean.distance + seen.distance);
+        (low, high) = (low.min(shown), high.max(shown));
+    }
+    let part = 1.0 / N as f32;
+    let is_alike = (high - low).max_element() < agreed;
+    is_alike.then(|| Seen { light: part * mean.light, distance: part * mean.distance, thing: Some(thing) })
 }
 
 /// A value for every pixel, row after row, found tile by tile: rays beside each other, above as well, meet what is still in the cache.
@@ -207,5 +243,21 @@ mod tests {
         }
         let (rays, all) = (rays.into_inner(), (SIZE[0] * SIZE[1]) as usize);
         assert!(rays < 7 * all / 10, "{rays} of {all}");
+    }
+
+    #[test]
+    fn an_edge_goes_on_between_two_that_agree() {
+        let rays = AtomicUsize::new(0);
+        let settings = RenderSettings { samples: Some(1), ..Default::default() };
+        let edge = |x: u32| Vec3A::splat(if x < 21 { 0.2 } else { 0.6 });
+        let picture = sampled(SIZE, &settings, |x, _, _| {
+            rays.fetch_add(usize::from(x == 21), Ordering::Relaxed);
+            Seen { light: edge(x), distance: 1.0, thing: Some((1, 0)) }
+        });
+        for (n, seen) in picture.pixels.iter().enumerate() {
+            assert_eq!(seen.light, edge(n as u32 % SIZE[0]), "{n}");
+        }
+        // Beside the edge are the middles, in every second row, and the first row has none above.
+        assert_eq!(rays.into_inner(), SIZE[1] as usize / 2 + 1);
     }
 }

@@ -177,6 +177,11 @@ impl Surfaces {
         plain.lerp(tint * (sky + highlights), finish.metal)
     }
 
+    /// Whether a body is made of glass.
+    pub fn is_glass(&self, body: usize) -> bool {
+        self.finishes[body].is_glass
+    }
+
     /// What is left of light after a distance in the glass of a body.
     pub fn through_glass(&self, body: usize, distance: f32) -> Vec3A {
         let colour = self.finishes[body].colour.max(Vec3A::splat(1e-4));

@@ -113,7 +113,8 @@ fn of_sky(scene: &Scene, y: f32, span: [(f32, f32); 2]) -> FloorMap {
         let [x, z] = [n % width, n / width].map(|at| at as f32 * sky.texel);
         let start = Vec3A::new(low[0] + x, y + scene.surfaces.skin, low[1] + z);
         *value = scene.surfaces.sky_on_ground(start, SKY_RAYS);
-        if let Some(hit) = scene.water.nearest(&Ray { origin: start, direction: Vec3A::Y }, f32::INFINITY)
+        let up = Ray { origin: start, direction: Vec3A::Y };
+        if let Some(hit) = scene.things.nearest_of(scene.water, &up, f32::INFINITY)
             // From within.
             && hit.face_normal.y > 0.0
         {

@@ -16,7 +16,7 @@ mod studio;
 pub use studio::WHITE;
 
 use super::WaterScene;
-use super::bvh::{Hit, Sight, Solids};
+use super::bvh::{Hit, Solids};
 use super::camera::{Camera, Ray};
 use super::colour::{hash01, linear};
 use super::cover::Cover;
@@ -35,10 +35,6 @@ use studio::Studio;
 /// A ray may be split or bent this often, and go through this many surfaces of glass besides.
 const DEPTH: u8 = 8;
 const GLASS_SURFACES: u8 = 16;
-/// Rays carrying less than this part of a pixel's light are dropped, at the first split and deeper.
-const FAINT: [f32; 2] = [0.004, 0.03];
-/// What water and glass reflect outside of less than this part of a pixel's light is the surroundings only.
-const FAINT_MIRROR: [f32; 2] = [0.05, 0.1];
 /// From this split on, what is reflected outside is the surroundings only.
 const COARSE_DEPTH: u8 = 2;
 /// A single ray counts at most this much, so that tiny drops before a light do not sparkle.
@@ -88,7 +84,10 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
 
 /// Everything that a ray may meet.
 struct Scene {
-    water: Solids,
+    /// Water, solids and glass in one tree.
+    things: Solids,
+    /// The number of the water among the bodies.
+    water: usize,
     surfaces: Surfaces,
     studio: Studio,
     /// Absorption by colour, 1/m.
@@ -155,8 +154,11 @@ impl Scene {
         // The lower face of water that lies on the floor is the floor.
         let (ground, on_floor) = (surfaces.ground, 0.02 * dx);
         let is_on_floor = |point: Vec3A| ground.is_some_and(|y| (point.y - y).abs() < on_floor);
+        let water = scene.surfaces.len();
+        let others = [&surfaces.glass, &surfaces.solids];
         Self {
-            water: Solids::of_liquid(scene.water, scene.grid, is_on_floor),
+            things: Solids::with_liquid(others, (scene.water, water), scene.grid, is_on_floor),
+            water,
             studio: Studio::new(look, &surfaces.key, &surfaces.rim, camera.forward(), [low, high]),
             absorption: Vec3A::from(colour.to_array().map(|c| -c.ln() / depth)),
             haze: -(1.0 - look.haze).max(1e-4).ln() / depth,
@@ -194,7 +196,7 @@ impl Scene {
                 }
                 Target::Floor => {
                     light += weight * self.floor(point, floor);
-                    if weight.max_element() > PLAIN {
+                    if weight.max_element() > PLAIN && depth + glass_surfaces <= self.effort.joints {
                         tiles = self.studio.tile(point).wrapping_add(31u32.wrapping_mul(tiles));
                     }
                 }
@@ -208,7 +210,7 @@ impl Scene {
                     let crossing = cross(&ray, &hit, here.index(self.refraction) / beyond.index(self.refraction));
                     // What goes through glass is hardly bent on the whole: that does not count as a split.
                     let is_pane = here.glass.is_some() || beyond.glass.is_some();
-                    let faint = FAINT[usize::from(depth > 0 || glass_surfaces > 0)];
+                    let faint = self.effort.faint[usize::from(depth > 0 || glass_surfaces > 0)];
                     // What has been split often enough sees the surroundings, and no more; within glass it is lost, which darkens the rims.
                     let mut go_on = |direction: Vec3A, part: f32, medium: Medium, depth: u8, glass_surfaces: u8| {
                         let weight = weight * part;
@@ -235,7 +237,7 @@ impl Scene {
                         light += go_on(direction, 1.0 - reflectance, beyond, depth, glass_surfaces);
                     }
                     let mirrored = weight * reflectance;
-                    if !here.is_water() && mirrored.max_element() < FAINT_MIRROR[usize::from(is_pane)] {
+                    if !here.is_water() && mirrored.max_element() < self.effort.faint_mirror[usize::from(is_pane)] {
                         light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
                     } else {
                         light += go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
@@ -265,22 +267,24 @@ impl Scene {
 
     /// What a ray meets first, and how far away.
     fn meet(&self, ray: &Ray, medium: Medium, depth: u8) -> (Target, f32) {
-        let mut first = self.behind(ray);
-        // The lower face of water or glass that lies on the floor is the floor.
-        let is_floor = |hit: &Hit| hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
-        let coarse = !medium.is_water() && depth > COARSE_DEPTH;
-        let sight = Sight::new(ray);
-        if let Some(hit) = self.surfaces.glass.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
-            first = (Target::Glass(hit), hit.t);
+        let behind = self.behind(ray);
+        if !medium.is_water() && depth > COARSE_DEPTH {
+            let glass = self.surfaces.glass.nearest(ray, behind.1);
+            let solid = self.surfaces.solids.nearest(ray, glass.map_or(behind.1, |hit| hit.t));
+            return self.target(ray, solid.or(glass)).unwrap_or(behind);
         }
-        if let Some(hit) = self.surfaces.solids.nearest_along(&sight, first.1) {
-            first = (Target::Solid(hit), hit.t);
+        self.target(ray, self.things.nearest(ray, behind.1)).unwrap_or(behind)
+    }
+
+    /// What was met, unless it is the floor: the lower face of water or glass that lies on it.
+    fn target(&self, ray: &Ray, hit: Option<Hit>) -> Option<(Target, f32)> {
+        let hit = hit?;
+        let is_water = hit.body == self.water;
+        if !is_water && !self.surfaces.is_glass(hit.body) {
+            return Some((Target::Solid(hit), hit.t));
         }
-        // Last, since it has the most triangles: of these, only those before everything else are of interest.
-        if !coarse && let Some(hit) = self.water.nearest_along(&sight, first.1).filter(|hit| !is_floor(hit)) {
-            first = (Target::Water(hit), hit.t);
-        }
-        first
+        let is_floor = hit.face_normal.y < -0.9 && self.is_on_floor(ray.at(hit.t));
+        (!is_floor).then_some((if is_water { Target::Water(hit) } else { Target::Glass(hit) }, hit.t))
     }
 
     fn is_on_floor(&self, point: Vec3A) -> bool {
@@ -303,7 +307,7 @@ impl Scene {
     /// What the water lets through to a point in it, or that it shadows.
     fn arriving(&self, point: Vec3A, in_water: bool) -> Arriving {
         let through = |direction: Vec3A| {
-            let hit = self.water.nearest(&Ray { origin: point, direction }, f32::INFINITY);
+            let hit = self.things.nearest_of(self.water, &Ray { origin: point, direction }, f32::INFINITY);
             match hit {
                 Some(hit) if in_water => self.through_water(hit.t),
                 // Some water between: its surface turns part of the light away.

@@ -36,6 +36,8 @@ const EDGE: f32 = 0.06;
 const TILES: f32 = 8.0;
 const JOINT: f32 = 0.022;
 const JOINT_SHADE: f32 = 0.80;
+/// Distances from the middle, in domain sizes, between which joints fade away.
+const JOINTS_FADE: [f32; 2] = [0.5, 1.6];
 /// Distances from the middle, in domain sizes, between which the floor runs into the horizon.
 const HORIZON: [f32; 2] = [0.9, 4.0];
 
@@ -123,8 +125,11 @@ impl Studio {
         self.horizon.lerp(self.zenith, blend) * below
     }
 
-    /// Which tile of the floor a point is on, as a number.
+    /// Which tile of the floor a point is on, as a number; 0 where joints do not show.
     pub fn tile(&self, point: Vec3A) -> u32 {
+        if (point - self.middle).length_squared() > (JOINTS_FADE[1] * self.reach).powi(2) {
+            return 0;
+        }
         let [x, z] = self.tiles(point).map(|at| at.floor() as i32 as u32);
         x.wrapping_add(z.wrapping_mul(0x9e37_79b1)) | 1
     }
@@ -144,7 +149,7 @@ impl Studio {
         };
         let [x, z] = self.tiles(point).map(tile);
         let tiles = x.min(z);
-        let near = 1.0 - smoothstep([0.5, 1.6], distance);
+        let near = 1.0 - smoothstep(JOINTS_FADE, distance);
         let albedo = self.floor * (1.0 - near * (1.0 - JOINT_SHADE) * (1.0 - tiles));
         (albedo * arriving).lerp(self.horizon, smoothstep(HORIZON, distance))
     }
