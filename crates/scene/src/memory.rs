@@ -44,9 +44,10 @@ const BYTES_PER_PARTICLE: f64 = 430.0;
 /// The same where particles carry no velocity gradients.
 const BYTES_PER_PLAIN_PARTICLE: f64 = 250.0;
 
-/// Arrays that grow leave gaps behind: more per byte of what particles that come in take, and at least this many bytes where all of them
-/// do. Measured while 16³ to 32³ cells with 8 to 64 particles filled through a side, by 0.5 and 2 m/s.
+/// Arrays that grow leave gaps behind: more per byte of what particles that come in take, and where all of them do, this many bytes per cell and
+/// at least. Measured while 16³ to 32³ cells with 8 to 64 particles filled through a side, by 0.5 and 2 m/s, and on `glass` and `basin`.
 const GAPS_OF_GROWTH: f64 = 0.32;
+const GAPS_OF_GROWTH_PER_CELL: f64 = 250.0;
 const LEAST_GAPS_OF_GROWTH: f64 = 20e6;
 
 /// Bytes of a tetrahedron: its shape functions, its share of vertices, stiffness and mass. Measured, like those of the factor, on
@@ -137,7 +138,8 @@ impl Memory {
         let carries_gradients = file.water.as_ref().is_none_or(|water| water.transfer == TransferName::Apic);
         let per_particle = if carries_gradients { BYTES_PER_PARTICLE } else { BYTES_PER_PLAIN_PARTICLE };
         let Contents { triangles, elastic, particles, arriving } = contents;
-        let gaps = arriving * (LEAST_GAPS_OF_GROWTH + GAPS_OF_GROWTH * particles * per_particle);
+        let of_cells = LEAST_GAPS_OF_GROWTH.max(GAPS_OF_GROWTH_PER_CELL * cells);
+        let gaps = arriving * (of_cells + GAPS_OF_GROWTH * particles * per_particle);
         let others = triangles * BYTES_PER_TRIANGLE + elastic + particles * per_particle + gaps;
         let counted = if is_flat { FLAT * cells } else { cells };
         let of_flat_water = if is_flat && is_water { BYTES_PER_CELL_OF_FLAT_WATER * cells } else { 0.0 };

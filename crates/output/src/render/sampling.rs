@@ -140,8 +140,9 @@ impl Known {
 
     /// The one in a column and a row, if there is one.
     fn at(&self, column: usize, row: usize) -> Option<(Seen, Vec3A)> {
-        let at = column + self.size[0] * row;
-        (column < self.size[0] && row < self.size[1]).then(|| (self.seen[at], self.shown[at]))
+        let [columns, rows] = self.size;
+        (column < columns && row < rows)
+            .then(|| (self.seen[column + columns * row], self.shown[column + columns * row]))
     }
 }
 
