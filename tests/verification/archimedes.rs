@@ -82,14 +82,28 @@ fn what_is_as_heavy_as_water_stays_wherever_it_is() {
     assert!(worst[0] < 1e-5 && worst[1] < 1e-4, "{worst:?}");
 }
 
-/// The same two cells and more below a surface, wherever that lies between the layers of particles, step after step.
+/// How far a body reaches above its middle.
+fn top(shape: &Shape, rotation: DQuat) -> f64 {
+    let rotated = |axis: DVec3| (rotation * axis).y.abs();
+    match *shape {
+        Shape::Box { size } => 0.5 * size.dot(DVec3::from(DVec3::AXES.map(rotated))),
+        Shape::Cylinder { radius, height } => {
+            let along = rotated(DVec3::Y);
+            0.5 * height * along + radius * (1.0 - along * along).max(0.0).sqrt()
+        }
+        Shape::Sphere { radius } => radius,
+        _ => unreachable!("no such body is asked for"),
+    }
+}
+
+/// The same one cell and more below a surface, wherever that lies between the layers of particles, step after step.
 #[test]
 fn what_is_as_heavy_as_water_stays_below_a_surface() {
-    let mut number = random(7);
-    let mut worst = 0.0f64;
-    for case in 0..12 {
+    let mut number = random(11);
+    let mut worst = [0.0f64; 2];
+    for case in 0..72 {
         let n = [12, 14, 16, 20][case % 4];
-        let interface = [Interface::CutCells, Interface::Faces][case % 2];
+        let interface = [Interface::CutCells, Interface::Faces][case / 4 % 2];
         let size = DVec3::new(number(), number(), number()) * 0.05 + 0.25;
         let shape = match case % 3 {
             0 => Shape::Box { size },
@@ -97,26 +111,27 @@ fn what_is_as_heavy_as_water_stays_below_a_surface() {
             _ => Shape::Sphere { radius: 0.5 * size.x },
         };
         let axis = DVec3::new(number(), number(), number()).normalize();
-        let turn = if case < 6 { 0.0 } else { 3.0 * number() };
+        let turn = if case % 24 < 12 { 0.0 } else { 3.0 * number() };
+        let rotation = DQuat::from_axis_angle(axis, turn);
         let level = 0.77 + 0.06 * number();
-        // No corner is farther than this from the middle.
-        let highest = level - 2.0 / n as f64 - 0.5 * size.length();
-        let position = DVec3::new(0.5 + 0.1 * number(), highest - 0.04 * (1.0 + number()), 0.5 + 0.1 * number());
+        let below = [1.0, 1.3, 2.0][case / 24] / n as f64 + top(&shape, rotation);
+        let position = DVec3::new(0.5 + 0.1 * number(), level - below, 0.5 + 0.1 * number());
         let mut params = still_water([n; 3], 1.0 / n as f64, level);
         params.time = fixed_step(DT);
         params.pressure.params.tolerance = 1e-8;
-        let there = body(shape, Pose { position, rotation: DQuat::from_axis_angle(axis, turn) }, 1.0);
+        let there = body(shape, Pose { position, rotation }, 1.0);
         params.bodies = vec![RigidBody { interface, ..there }];
         let mut world = World::new(params).unwrap();
         let mut last = DVec3::ZERO;
-        for _ in 0..4 {
+        for step in 0..4 {
             let velocity = world.step().unwrap().bodies[0].velocity;
-            worst = worst.max(velocity.distance(last) / (DT * G));
+            let worst = &mut worst[step.min(1)];
+            *worst = worst.max(velocity.distance(last) / (DT * G));
             last = velocity;
         }
     }
-    println!("neutral bodies below a surface: {worst:e} g");
-    assert!(worst < 1e-3, "{worst}");
+    println!("neutral bodies below a surface: {:e} g in the first step, {:e} g after", worst[0], worst[1]);
+    assert!(worst[0] < 5e-4 && worst[1] < 1e-3, "{worst:?}");
 }
 
 #[test]

@@ -10,7 +10,11 @@
 //! particles tell. 1 − |φ| is how steeply density falls with distance (`surface::depth`), hence how little noise φ has.
 //! What is cut off still says which side is up, and counts ε: if the surface runs along the grid through the centres of
 //! cells, nothing else does, and a plane through noise alone may stand upright. This shifts plane surfaces by some hundredth
-//! of a cell. What a cell beside a solid tells is told of the middle of its room, not of its centre.
+//! of a cell.
+//!
+//! What a cell beside a solid tells is told of the middle of its room, not of its centre; and where the room reaches less far along the
+//! normal, density changes faster: distances are shorter by as much. So the plane is laid again when its normal is known. Such cells may
+//! be partly full with the surface hidden between them and the solid, and are asked as well.
 //!
 //! Density falls a little differently across the grid than along it, which makes ‖b‖ up to 15 % too small. A distance
 //! grows by one per cell, so a and b are divided by ‖b‖. It is this that lets water rest: from the ratio of the distances
@@ -21,6 +25,7 @@
 //! changed: drops, crests and thin sheets stay. Only cells with little room, which know no distance themselves, take the
 //! planes' in any case.
 
+use super::narrowed::Spread;
 use super::surface::{Surface, depth};
 use crate::fluid::boundary::Boundary;
 use crate::grid::{Axis, CellField, Grid, cells_beside_the_interface, strides, unravel};
@@ -39,6 +44,10 @@ const CUT_OFF: f64 = 0.02;
 /// λ: a slope of which no cells tell, as that across a flat grid, is zero.
 /// A choice: little beside the spread of the cells around, which is about ½.
 const RIDGE: f64 = 1e-3;
+
+/// Distances that grow less than this from cell to cell know of no surface.
+/// A choice: half of what they should.
+const LEAST_SLOPE: f64 = 0.5;
 
 /// Less total weight than this says nothing.
 /// A choice: the 27 cells together weigh 8 at most, and around a plane through the middle one about 4.
@@ -59,6 +68,7 @@ struct Sample {
     place: DVec3,
     /// Distance, in cells.
     value: f64,
+    spread: Spread,
 }
 
 /// The plane through the distances around a cell.
@@ -67,14 +77,20 @@ struct FittedPlane {
     /// Distance of the cell from it, in cells.
     value: f64,
     normal: DVec3,
+    /// How much distances grow per cell along it.
+    slope: f64,
     /// How well the cells around tell where it is.
     trust: f64,
     /// Mean square distance of what they tell from it, in cells².
     error: f64,
+    /// What a cell beside a solid itself tells, of its centre.
+    own: Option<f64>,
 }
 
 /// Make `distance` (m) plane where it nearly is.
 pub fn flatten(grid: &Grid, boundary: &Boundary, surface: &Surface, distance: &mut CellField) {
+    let passed = Fit { grid, boundary, surface, distance }.passed_centres();
+    passed.into_iter().for_each(|(c, value)| distance.data[c] = grid.dx * value);
     let cells = open_cells_beside_the_surface(boundary, distance);
     let old = distance.clone();
     let fit = Fit { grid, boundary, surface, distance: &old };
@@ -133,48 +149,53 @@ struct Fit<'a> {
 }
 
 impl Fit<'_> {
+    /// Cells beside solids whose centre is on the other side of the surface than what they tell, the middle of their room; and their distances, in cells.
+    fn passed_centres(&self) -> Vec<(usize, f64)> {
+        let passed = |c: usize| {
+            let (told, plane) = (self.distance.data[c], self.plane(c));
+            let own = plane.own?;
+            (((own < 0.0) != (told < 0.0)) && plane.error.sqrt() < PLANE[0]).then_some((c, own))
+        };
+        self.surface.asked_off_centre().into_par_iter().filter_map(passed).collect()
+    }
+
     /// The plane of a cell.
     fn plane(&self, c: usize) -> FittedPlane {
         let Self { grid, surface, distance, .. } = *self;
         let is_near_solids = self.is_near_solids(c);
         let mut samples = [Sample::default(); 27];
-        let mut last = samples.iter_mut();
+        let mut count = 0;
+        let mut own = None;
         self.around(c, |way, mut weight, other| {
-            let (mut place, mut value) = (way, distance.data[other] / grid.dx);
+            let (mut place, mut value, mut spread) = (way, distance.data[other] / grid.dx, Spread::WHOLE);
             if is_near_solids {
                 let Some(told) = surface.told(other) else { return };
                 weight *= told.room * told.room;
                 place += told.offset;
-                value = depth(told.density);
+                (value, spread) = (depth(told.density), told.spread);
             }
-            if let Some(sample) = last.next() {
-                *sample = Sample { weight: weight * (1.0 - value.abs()).powi(2).max(CUT_OFF), place, value };
+            if other == c {
+                own = Some(count);
             }
+            weight *= (1.0 - value.abs()).powi(2).max(CUT_OFF);
+            samples[count] = Sample { weight, place, value, spread };
+            count += 1;
         });
-        let total: f64 = samples.iter().map(|s| s.weight).sum();
-        if total < LEAST_TOTAL {
-            return FittedPlane::default();
+        let samples = &mut samples[..count];
+        let mut plane = lay(samples);
+        if is_near_solids && plane.trust > 0.0 {
+            samples.iter_mut().for_each(|s| s.value *= s.spread.along(plane.normal));
+            plane = lay(samples);
+            // Where all is full there is no direction.
+            let own = own.filter(|_| plane.slope >= LEAST_SLOPE).map(|own| &samples[own]);
+            plane.own = own.map(|own| own.value - plane.normal.dot(own.place));
         }
-        let place = samples.iter().map(|s| s.weight * s.place).sum::<DVec3>() / total;
-        let value = samples.iter().map(|s| s.weight * s.value).sum::<f64>() / total;
-        let mut moments = DMat3::from_diagonal(DVec3::splat(RIDGE * total));
-        let mut mixed = DVec3::ZERO;
-        for s in &samples {
-            let x = s.place - place;
-            moments += DMat3::from_cols(s.weight * x.x * x, s.weight * x.y * x, s.weight * x.z * x);
-            mixed += s.weight * (s.value - value) * x;
-        }
-        let slope = moments.inverse() * mixed;
-        let Some(normal) = slope.try_normalize() else { return FittedPlane::default() };
-        let error = |s: &Sample| s.weight * (s.value - value - slope.dot(s.place - place)).powi(2);
-        let error = samples.iter().map(error).sum::<f64>() / total;
-        let value = value / slope.length().max(0.5) - normal.dot(place);
-        FittedPlane { value, normal, trust: moments.determinant().cbrt(), error }
+        plane
     }
 
     /// The distance of a cell from the planes of those around it, in cells.
     fn mean(&self, c: usize, plane: impl Fn(usize) -> FittedPlane) -> f64 {
-        let own = self.distance.data[c] / self.grid.dx;
+        let own = plane(c).own.map_or(self.distance.data[c] / self.grid.dx, |own| own.clamp(-1.0, 1.0));
         let (mut value, mut error, mut total) = (0.0, 0.0, 0.0);
         self.around(c, |way, weight, other| {
             let plane = plane(other);
@@ -210,6 +231,30 @@ impl Fit<'_> {
             visit(DVec3::from(way.map(|i| i as f64)), weight, grid.cell(place));
         }
     }
+}
+
+/// The plane through what cells tell.
+fn lay(samples: &[Sample]) -> FittedPlane {
+    let total: f64 = samples.iter().map(|s| s.weight).sum();
+    if total < LEAST_TOTAL {
+        return FittedPlane::default();
+    }
+    let place = samples.iter().map(|s| s.weight * s.place).sum::<DVec3>() / total;
+    let value = samples.iter().map(|s| s.weight * s.value).sum::<f64>() / total;
+    let mut moments = DMat3::from_diagonal(DVec3::splat(RIDGE * total));
+    let mut mixed = DVec3::ZERO;
+    for s in samples {
+        let x = s.place - place;
+        moments += DMat3::from_cols(s.weight * x.x * x, s.weight * x.y * x, s.weight * x.z * x);
+        mixed += s.weight * (s.value - value) * x;
+    }
+    let gradient = moments.inverse() * mixed;
+    let Some(normal) = gradient.try_normalize() else { return FittedPlane::default() };
+    let error = |s: &Sample| s.weight * (s.value - value - gradient.dot(s.place - place)).powi(2);
+    let error = samples.iter().map(error).sum::<f64>() / total;
+    let slope = gradient.length();
+    let value = value / slope.max(LEAST_SLOPE) - normal.dot(place);
+    FittedPlane { value, normal, slope, trust: moments.determinant().cbrt(), error, own: None }
 }
 
 /// Whether open faces lead from a cell to one around it.

@@ -11,6 +11,7 @@
 mod bubbles;
 mod crowding;
 mod flatten;
+mod narrowed;
 mod particles;
 mod rim;
 mod room;
@@ -208,11 +209,6 @@ const MOST_LAYERS: f64 = 16.0;
 /// A choice: beyond round-off, and little beside the half cell that particles are apart.
 const MARGIN: f64 = 0.01;
 
-/// What is nearer to the surface than this, in cells, is air. Where a level surface runs through the centres of cells, round-off would tell all of them to be
-/// air or all of them liquid; below a lid or a press the latter leaves no room.
-/// A choice: above what particles at the start leave of what was asked for, and next to nothing beside a cell.
-const TIE: f64 = 1e-3;
-
 impl Water {
     /// Find what sources and drains reach.
     pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
@@ -383,8 +379,6 @@ impl Water {
             Bubbles::Off => self.surface.flatten(grid, boundary, &mut state.distance),
             _ => bubbles::snap(grid, &mut state.distance),
         }
-        let tie = TIE * grid.dx;
-        state.distance.data.par_iter_mut().filter(|d| d.abs() < tie).for_each(|d| *d = tie);
     }
 
     /// Gravity.

@@ -14,6 +14,7 @@
 //! the same kernel's mean of the open parts of the cells.
 
 use super::flatten::flatten;
+use super::narrowed::{IN_REACH, Kernel, Narrowed, Spread};
 use crate::fluid::boundary::Boundary;
 use crate::grid::parallel::for_each_row;
 use crate::grid::{Axis, CellField, Grid, Lattice, strides, unravel};
@@ -29,8 +30,8 @@ pub struct Surface {
     /// Cells in the liquid or next to a cell in it.
     pub near: Vec<bool>,
     room: CellField,
-    /// From each cell centre to the middle of the room around it, in cells; empty without solids.
-    offset: Vec<[f32; 3]>,
+    /// Of the cells that solids are near, in order.
+    narrowed: Vec<Narrowed>,
     tight: Vec<Tight>,
     /// Parts of a cell along each axis, one particle each.
     parts: [usize; 3],
@@ -46,6 +47,8 @@ pub struct Told {
     pub room: f64,
     /// From the cell centre to the middle of the room, in cells.
     pub offset: DVec3,
+    /// How far the room reaches.
+    pub spread: Spread,
 }
 
 /// A cell with little room that is not closed.
@@ -83,6 +86,9 @@ const ENOUGH_ROOM: f64 = 0.6;
 /// A choice: of the eight particles of a cell two are left there. It also bounds what density is divided by.
 pub(super) const LEAST_ROOM: f64 = 0.25;
 
+/// Room reaches about so far, as a part of what a whole one does, where solids leave half of it; and less where that is tight.
+const LEAST_REACH: f64 = 0.57;
+
 /// Distance from a plane surface, in cells, positive outside, that leaves this density; at most 1.
 pub fn depth(density: f64) -> f64 {
     if density <= 0.5 { 1.0 - (2.0 * density.max(0.0)).sqrt() } else { (2.0 * (1.0 - density).max(0.0)).sqrt() - 1.0 }
@@ -96,7 +102,7 @@ impl Surface {
             filled: CellField::new(grid, 0.0),
             near: vec![false; grid.cells()],
             room: CellField::new(grid, 1.0),
-            offset: Vec::new(),
+            narrowed: Vec::new(),
             tight: Vec::new(),
             parts,
             open_parts: Vec::new(),
@@ -120,62 +126,36 @@ impl Surface {
 
     /// What the particles tell of a cell; nothing if there is too little room.
     pub fn told(&self, cell: usize) -> Option<Told> {
-        let room = self.room.data[cell];
-        let offset = self.offset.get(cell).map_or(DVec3::ZERO, |&offset| Vec3::from(offset).as_dvec3());
-        (room >= LEAST_ROOM).then(|| Told { density: self.density.data[cell], room, offset })
+        let density = self.density.data[cell];
+        let Ok(n) = self.narrowed.binary_search_by_key(&(cell as u32), |narrowed| narrowed.cell) else {
+            return Some(Told { density, room: 1.0, offset: DVec3::ZERO, spread: Spread::WHOLE });
+        };
+        let Narrowed { room, offset, spread, .. } = self.narrowed[n];
+        (room >= LEAST_ROOM).then(|| Told { density, room, offset: Vec3::from(offset).as_dvec3(), spread })
+    }
+
+    /// Cells whose centre may be on the other side of the surface than the middle of their room, of which density speaks.
+    pub fn asked_off_centre(&self) -> Vec<usize> {
+        let is_asked_off_centre = |narrowed: &&Narrowed| {
+            let value = depth(self.density.data[narrowed.cell as usize]).abs();
+            let away = f64::from(Vec3::from(narrowed.offset).length());
+            narrowed.room >= ENOUGH_ROOM && away > LEAST_REACH * value
+        };
+        self.narrowed.iter().filter(is_asked_off_centre).map(|narrowed| narrowed.cell as usize).collect()
     }
 
     /// The solids have moved: how much room do they leave?
     pub fn set_room(&mut self, grid: &Grid, boundary: &Boundary) {
         let Some(distance) = &boundary.distance else { return };
-        let (dims, parts) = (grid.dims, self.parts);
-        self.open_parts.resize(grid.cells() * parts.iter().product::<usize>(), 1.0);
-        open_parts(parts, distance, &boundary.volume, &mut self.open_parts);
-        let open = &self.open_parts;
-        // Parts within reach of the kernel, from the first one of the cell on, and their weights.
-        let taps = parts.map(|n| {
-            let weight = move |shift: i32| 1.0 - ((f64::from(shift) + 0.5) / n as f64 - 0.5).abs();
-            (-(n as i32)..2 * n as i32)
-                .map(|shift| (shift, weight(shift)))
-                .filter(|(_, w)| *w > 0.0)
-                .collect::<Vec<_>>()
-        });
-        let whole: f64 = taps.iter().map(|taps| taps.iter().map(|(_, weight)| weight).sum::<f64>()).product();
-        let part_size = DVec3::from(parts.map(|n| 1.0 / n as f64));
-        self.offset.resize(grid.cells(), [0.0; 3]);
-        let of_cell = |(c, (room, offset)): (usize, (&mut f64, &mut [f32; 3]))| {
-            let at = grid.cell_at(c);
-            // Nothing of the solids is within reach.
-            (*room, *offset) = (1.0, [0.0; 3]);
-            if distance[at] > 2.5 {
-                return;
-            }
-            // Beyond the sides it goes on as at the sides, as the particles' weights do.
-            let place = |a: usize, shift: i32| {
-                let last = (dims[a] * parts[a]) as i32 - 1;
-                ((at[a] * parts[a]) as i32 + shift).clamp(0, last) as usize
-            };
-            let (mut sum, mut moment) = (0.0, DVec3::ZERO);
-            for &(c, wz) in &taps[2] {
-                for &(b, wy) in &taps[1] {
-                    for &(a, wx) in &taps[0] {
-                        let p = [place(0, a), place(1, b), place(2, c)];
-                        let cell = grid.cell([p[0] / parts[0], p[1] / parts[1], p[2] / parts[2]]);
-                        let part = p[0] % parts[0] + parts[0] * (p[1] % parts[1] + parts[1] * (p[2] % parts[2]));
-                        let open = f64::from(open[cell * parts.iter().product::<usize>() + part]);
-                        let weight = wx * wy * wz * open;
-                        sum += weight;
-                        moment += weight * DVec3::new(f64::from(a), f64::from(b), f64::from(c));
-                    }
-                }
-            }
-            *room = sum / whole;
-            if sum > 0.0 {
-                *offset = ((moment / sum + 0.5) * part_size - 0.5).as_vec3().to_array();
-            }
-        };
-        let cells = self.room.data.par_iter_mut().zip(&mut self.offset);
-        cells.enumerate().with_min_len(256).for_each(of_cell);
+        self.open_parts.resize(grid.cells() * self.parts.iter().product::<usize>(), 1.0);
+        open_parts(self.parts, distance, &boundary.volume, &mut self.open_parts);
+        let kernel = Kernel::new(self.parts);
+        let near = (0..grid.cells()).into_par_iter().filter(|&c| distance.data[c] <= IN_REACH);
+        self.narrowed = near.map(|cell| kernel.narrowed(grid, &self.open_parts, cell)).collect();
+        self.room.data.fill(1.0);
+        for narrowed in &self.narrowed {
+            self.room.data[narrowed.cell as usize] = narrowed.room;
+        }
         let room = &self.room.data;
         let is_tight = |c: &usize| room[*c] < ENOUGH_ROOM;
         let tight = (0..grid.cells()).into_par_iter().filter(is_tight);
