@@ -134,6 +134,30 @@ fn what_is_as_heavy_as_water_stays_below_a_surface() {
     assert!(worst[0] < 5e-4 && worst[1] < 1e-3, "{worst:?}");
 }
 
+/// The same with faces, level and top a cell apart, both through the centres of cells or next to that: no cell of water needs to be between.
+#[test]
+fn what_is_as_heavy_as_water_stays_a_cell_below_a_surface_through_centres() {
+    let (n, dx) = (12, 0.1);
+    for (level, gap) in [(6.50001, 1.0), (6.5, 1.001), (6.502, 1.002), (6.5, 1.2), (6.49, 1.0)] {
+        for width in [[0.3, 0.4], [0.33, 0.27]] {
+            let size = DVec3::new(width[0], 0.2, width[1]);
+            let position = DVec3::new(0.61, dx * (level - gap) - 0.1, 0.57);
+            let mut params = still_water([n; 3], dx, dx * level);
+            params.time = fixed_step(DT);
+            let there = body(Shape::Box { size }, Pose { position, rotation: DQuat::IDENTITY }, 1.0);
+            params.bodies = vec![RigidBody { interface: Interface::Faces, ..there }];
+            let mut world = World::new(params).unwrap();
+            let mut last = DVec3::ZERO;
+            for step in 0..8 {
+                let velocity = world.step().unwrap().bodies[0].velocity;
+                let gained = velocity.distance(last) / (DT * G);
+                assert!(gained < 2e-3, "{level} {gap} {width:?}, step {step}: {gained} g");
+                last = velocity;
+            }
+        }
+    }
+}
+
 #[test]
 fn an_elastic_box_as_heavy_as_water_stays() {
     for (aside, turn) in

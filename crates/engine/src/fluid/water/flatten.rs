@@ -49,6 +49,10 @@ const RIDGE: f64 = 1e-3;
 /// A choice: half of what they should.
 const LEAST_SLOPE: f64 = 0.5;
 
+/// Cells with little room are asked for where the surface is if those around them are nearer to it than this, cells.
+/// A choice: more than noise and less than waves. Half a cell would make neutral bodies a cell below a surface move at 2e-3 g instead of 1e-3 g.
+const UNSURE: f64 = 0.1;
+
 /// Less total weight than this says nothing.
 /// A choice: the 27 cells together weigh 8 at most, and around a plane through the middle one about 4.
 const LEAST_TOTAL: f64 = 0.25;
@@ -91,7 +95,12 @@ struct FittedPlane {
 pub fn flatten(grid: &Grid, boundary: &Boundary, surface: &Surface, distance: &mut CellField) {
     let passed = Fit { grid, boundary, surface, distance }.passed_centres();
     passed.into_iter().for_each(|(c, value)| distance.data[c] = grid.dx * value);
-    let cells = open_cells_beside_the_surface(boundary, distance);
+    let mut cells = open_cells_beside_the_surface(boundary, distance);
+    // Those with little room have what cells around them told: near the surface, nobody knows on which side of it they are.
+    let is_unsure = |c: &usize| distance.data[*c].abs() < UNSURE * grid.dx;
+    cells.extend(surface.tight_cells().filter(is_unsure).map(|c| c as u32));
+    cells.sort_unstable();
+    cells.dedup();
     let old = distance.clone();
     let fit = Fit { grid, boundary, surface, distance: &old };
     let planes: Vec<FittedPlane> = cells.par_iter().with_min_len(CHUNK).map(|&c| fit.plane(c as usize)).collect();

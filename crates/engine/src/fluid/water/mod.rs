@@ -31,7 +31,7 @@ use super::{Shake, Step};
 use crate::clock::Stages;
 use crate::geometry::{Pose, Shape};
 use crate::grid::parallel::{for_each_row, sum_rows};
-use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides};
+use crate::grid::{Axis, CellField, Extension, FaceField, Grid, VelocityLattice, strides, unravel};
 use crate::solve::SolveError;
 use crowding::Crowding;
 use glam::DVec3;
@@ -209,6 +209,35 @@ const MOST_LAYERS: f64 = 16.0;
 /// A choice: beyond round-off, and little beside the half cell that particles are apart.
 const MARGIN: f64 = 0.01;
 
+/// What is nearer to the surface than this, in cells, is air. Where a level surface runs through the centres of cells, noise would tell some of them to be
+/// air and others liquid, and pressure knows no level between.
+/// A choice: above what particles leave of a level that was asked for.
+const TIE: f64 = 3e-3;
+
+/// Tell on which side of the surface cells are that are nearer to it than `tie`, m: all in the air, but for those upon a body that takes its faces along and
+/// with no liquid beside them. Else nothing would press on what is a cell below a level.
+fn break_ties(tie: f64, boundary: &Boundary, distance: &mut CellField) {
+    let is_tie = |d: f64| d.abs() < tie;
+    let leads_to_liquid = |cell: usize| {
+        let at = unravel(distance.dims, cell);
+        let leads = |axis: Axis, is_upper: bool| {
+            let mut face = at;
+            face[axis.index()] += usize::from(is_upper);
+            let index = boundary.driven.face(axis, face);
+            let mut beside = boundary.driven.cells_beside(axis, index).into_iter().flatten();
+            boundary.driven.axes[axis.index()][index] && beside.any(|other| distance.data[other] <= -tie)
+        };
+        Axis::ALL.into_iter().any(|axis| leads(axis, false) || leads(axis, true))
+    };
+    let taken_along = boundary.constrained.iter().flat_map(|face| {
+        let beside = boundary.driven.cells_beside(face.axis, face.index).into_iter().zip(face.is_wet);
+        beside.filter_map(|(cell, is_wet)| cell.filter(|_| is_wet))
+    });
+    let upon: Vec<usize> = taken_along.filter(|&c| is_tie(distance.data[c]) && !leads_to_liquid(c)).collect();
+    distance.data.par_iter_mut().filter(|d| is_tie(**d)).for_each(|d| *d = d.abs());
+    upon.into_iter().for_each(|c| distance.data[c] = -tie);
+}
+
 impl Water {
     /// Find what sources and drains reach.
     pub fn new(params: &WaterParams, grid: &Grid, walls: &[[Wall; 2]; 3]) -> Self {
@@ -379,6 +408,7 @@ impl Water {
             Bubbles::Off => self.surface.flatten(grid, boundary, &mut state.distance),
             _ => bubbles::snap(grid, &mut state.distance),
         }
+        break_ties(TIE * grid.dx, boundary, &mut state.distance);
     }
 
     /// Gravity.

@@ -124,6 +124,11 @@ impl Surface {
         self.room.data[cell] < ENOUGH_ROOM
     }
 
+    /// Cells with so little room that are not closed.
+    pub fn tight_cells(&self) -> impl Iterator<Item = usize> {
+        self.tight.iter().map(|tight| tight.cell)
+    }
+
     /// What the particles tell of a cell; nothing if there is too little room.
     pub fn told(&self, cell: usize) -> Option<Told> {
         let density = self.density.data[cell];
