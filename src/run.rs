@@ -11,7 +11,7 @@ use crate::signals::Stop;
 use crate::terminal::{complain, say, warn, warning};
 use crate::{check, panic};
 use bathtub_engine::report::StepReport;
-use bathtub_engine::world::World;
+use bathtub_engine::world::{SolidSurface, World};
 use bathtub_output::checkpoint::{self, Checkpoint, Identity, state_hash};
 use bathtub_output::frame::{self, Frame, FrameSettings, Surface, VelocityOutput};
 use bathtub_output::inventory::Contents;
@@ -194,8 +194,11 @@ impl Run<'_> {
             let obstacle = self.scene.params.obstacles.iter().find(|o| o.name == name);
             obstacle.is_none_or(|o| !o.motion.is_static())
         };
-        let surfaces =
-            self.world.surfaces().into_iter().map(|(name, mesh)| Surface { moves: moves(&name), name, mesh });
+        let with_velocity = output.velocity != VelocityName::None;
+        let surfaces = self.world.surfaces().into_iter().map(|SolidSurface { name, mesh, velocities }| {
+            let moves = moves(&name);
+            Surface { name, mesh, velocities: if moves && with_velocity { velocities } else { Vec::new() }, moves }
+        });
         let frame = Frame::new(&self.world, surfaces.collect());
         let settings = FrameSettings {
             volumes: output.volumes,

@@ -72,6 +72,9 @@ fn measure(args: &BenchArgs, scratch: &Path) -> Result<(), Failure> {
                 "--no-preview".into(),
                 "--frames".into(),
                 to_last.into(),
+                // Meshes with velocities are new: the other program may not know them.
+                "--set".into(),
+                "output.velocity=none".into(),
             ],
         )?;
         let draw = |program: &Path| {

@@ -145,6 +145,24 @@ fn cameras_that_cannot_be() {
 }
 
 /// A PNG of two pixels, red and blue.
+/// What moves is blurred, in a run and in what is drawn from its files alike; without velocities there is nothing to blur by.
+#[test]
+fn what_moves_is_blurred() {
+    let place = Place::new();
+    let water = SCENE.replace("[grid]", "[water]\n[[liquid]]\nlevel = 0.2\n[grid]");
+    place.write("s.toml", format!("{water}motion_blur = 1\n"));
+    place.bathtub(&["run", "s.toml", "-q"]).succeeds();
+    let draw = |to: &str, blur: &str| {
+        let set = format!("render.motion_blur={blur}");
+        place.bathtub(&["render", "out/s", "-q", "--frames", "4", "--to", to, "--set", &set]).succeeds();
+        fs::read(place.path(to).join("frame_0004.png")).unwrap()
+    };
+    let [blurred, sharp] = [draw("blurred", "1.0"), draw("sharp", "0.0")];
+    assert!(fs::read(place.path("out/s/preview/frame_0004.png")).unwrap() == blurred && blurred != sharp);
+    check(format!("{SCENE}motion_blur = 0.5\n[output]\nvelocity = \"none\"\n"))
+        .refuses(3, &["s.toml:18:15: render.motion_blur: blur needs velocities"]);
+}
+
 const IMAGE: &[u8] = include_bytes!("two-pixels.png");
 
 /// What is painted on a body turns with it; from the files of a run the same pictures are drawn as during it.

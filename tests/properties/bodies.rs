@@ -140,6 +140,26 @@ fn busy() -> WorldParams {
     }
 }
 
+/// Over a step without contact, what is led goes where the mean of the velocities before and after says, and what answers where those before do.
+#[test]
+fn surfaces_go_where_their_velocities_say() {
+    let mut world = World::new(busy()).unwrap();
+    (0..3).for_each(|_| drop(world.step().unwrap()));
+    let before = world.surfaces();
+    let dt = world.step().unwrap().dt;
+    for (before, after) in before.iter().zip(world.surfaces()) {
+        let of_old = if after.name == "box" { 0.5 } else { 1.0 };
+        let far = |n: usize| {
+            let went = after.mesh.vertices[n] - before.mesh.vertices[n];
+            let velocity = after.velocities[n].lerp(before.velocities[n], of_old);
+            (went - dt * velocity).length() / (dt * velocity.length())
+        };
+        assert_eq!(after.velocities.len(), after.mesh.vertices.len());
+        let worst = (0..after.mesh.vertices.len()).map(far).fold(0.0, f64::max);
+        assert!(worst < 0.05, "{}: {worst}", after.name);
+    }
+}
+
 #[test]
 fn states_of_other_scenes_and_steps_that_fail_leave_all_where_it_was() {
     let mut world = World::new(busy()).unwrap();

@@ -46,7 +46,7 @@ impl MeshCheck {
             area: mesh.area(),
             volume: mesh.volume(),
             liquid: positions.len() as f64 * world.particle_volume(),
-            solids: solids.iter().map(|(_, mesh)| mesh.area()).sum(),
+            solids: solids.iter().map(|solid| solid.mesh.area()).sum(),
         }
     }
 

@@ -226,7 +226,7 @@ fn sphere(centre: DVec3, radius: f64, rings: u32) -> Surface {
         }
     }
     grid_triangles(&mut mesh, around, rings);
-    Surface { name: "sphere".into(), mesh, moves: false }
+    Surface { name: "sphere".into(), mesh, velocities: vec![], moves: false }
 }
 
 /// A trefoil of a thick tube.
@@ -249,7 +249,7 @@ fn knot(centre: DVec3, size: f64) -> Surface {
         }
     }
     grid_triangles(&mut mesh, around, along);
-    Surface { name: "knot".into(), mesh, moves: false }
+    Surface { name: "knot".into(), mesh, velocities: vec![], moves: false }
 }
 
 /// Triangles between rows of vertices that close around.

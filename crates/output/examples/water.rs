@@ -115,7 +115,12 @@ fn dam(cells: usize) -> Made {
             positions.extend(ball_of_particles(&grid, at, grid.dx * (0.3 + 0.8 * random().powi(2)), &mut random));
         }
     }
-    let surfaces = vec![Surface { name: "pillar".into(), mesh: pillar.surface(0.1).posed(&pose), moves: false }];
+    let surfaces = vec![Surface {
+        name: "pillar".into(),
+        mesh: pillar.surface(0.1).posed(&pose),
+        velocities: vec![],
+        moves: false,
+    }];
     Made { grid, positions, surfaces }
 }
 
@@ -126,7 +131,7 @@ fn still(cells: usize) -> Made {
     let positions = jittered(&grid, |p| p.y < 0.375 && balls.iter().all(|&(c, r)| (p - c).length() > r));
     let surfaces = balls.iter().enumerate().map(|(n, &(position, radius))| {
         let mesh = Shape::Sphere { radius }.surface(0.01).posed(&Pose { position, rotation: DQuat::IDENTITY });
-        Surface { name: format!("ball {n}"), mesh, moves: false }
+        Surface { name: format!("ball {n}"), mesh, velocities: vec![], moves: false }
     });
     Made { grid, positions, surfaces: surfaces.collect() }
 }
@@ -152,7 +157,7 @@ fn cup(cells: usize) -> Made {
         let q = p - DVec3::new(0.5, 0.1, 0.5);
         q.x.hypot(q.z) < outer - wall && q.y > floor && q.y < 0.30 + 0.03 * (12.0 * q.x).sin()
     });
-    Made { grid, positions, surfaces: vec![Surface { name: "cup".into(), mesh, moves: false }] }
+    Made { grid, positions, surfaces: vec![Surface { name: "cup".into(), mesh, velocities: vec![], moves: false }] }
 }
 
 /// A two-dimensional wave around a disc.
@@ -170,7 +175,7 @@ fn flat(cells: usize) -> Made {
     }
     let pose = Pose { position: centre, rotation: DQuat::from_rotation_x(0.25 * TAU) };
     let mesh = Shape::Cylinder { radius, height: 3.0 * dx }.surface(0.02).posed(&pose);
-    Made { grid, positions, surfaces: vec![Surface { name: "disc".into(), mesh, moves: false }] }
+    Made { grid, positions, surfaces: vec![Surface { name: "disc".into(), mesh, velocities: vec![], moves: false }] }
 }
 
 /// The part of each cell outside the solids.

@@ -84,6 +84,8 @@ pub struct Surface {
     pub name: String,
     /// m.
     pub mesh: TriMesh,
+    /// Of its vertices, m/s; none of one that never moves, or where none are wanted.
+    pub velocities: Vec<DVec3>,
     /// Whether it ever moves; if not, one file serves all frames.
     pub moves: bool,
 }
@@ -181,7 +183,11 @@ impl Frame {
                 })
             }
         };
-        let written = |surface: Surface| Surface { mesh: as_written(&surface.mesh), ..surface };
+        let written = |surface: Surface| Surface {
+            mesh: as_written(&surface.mesh),
+            velocities: surface.velocities.iter().map(|v| v.as_vec3().as_dvec3()).collect(),
+            ..surface
+        };
         Self {
             index: state.frame,
             time: state.time,
@@ -190,6 +196,32 @@ impl Frame {
             velocity: centred(grid, &state.fluid.velocity),
             surfaces: surfaces.into_iter().map(written).collect(),
         }
+    }
+
+    /// The velocity in blocks of 8³ cells (leaves of the file's tree) that hold smoke or liquid, zero elsewhere.
+    pub(crate) fn velocity_near_fluid(&self, threshold: f32) -> Vec<[f32; 3]> {
+        const BLOCK: usize = 8;
+        let grid = &self.grid;
+        let blocks = grid.dims.map(|n| n.div_ceil(BLOCK));
+        let block_of = |index: usize| {
+            let [i, j, k] = grid.cell_at(index).map(|c| c / BLOCK);
+            i + blocks[0] * (j + blocks[1] * k)
+        };
+        let mut filled = vec![false; blocks.iter().product()];
+        match &self.fluid {
+            Visible::Smoke(smoke) => {
+                for (index, &density) in smoke.density.data.iter().enumerate() {
+                    filled[block_of(index)] |= density.abs() > threshold;
+                }
+            }
+            Visible::Water(water) => {
+                for (index, &distance) in water.distance.data.iter().enumerate() {
+                    filled[block_of(index)] |= distance < grid.dx as f32;
+                }
+            }
+        }
+        let kept = |(index, &v): (usize, &[f32; 3])| if filled[block_of(index)] { v } else { [0.0; 3] };
+        self.velocity.data.iter().enumerate().map(kept).collect()
     }
 }
 
@@ -212,13 +244,13 @@ pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &Frame
     for surface in frame.surfaces.iter().filter(|_| settings.meshes) {
         let path = mesh_path(directory, &surface.name, surface.moves.then_some(frame.index));
         if surface.moves || !path.exists() {
-            atomic::write(&path, |out| ply::write(out, &surface.mesh))?;
+            atomic::write(&path, |out| ply::write(out, &surface.mesh, &surface.velocities))?;
         }
     }
     if let Visible::Water(water) = &frame.fluid {
         if settings.meshes || settings.volumes {
             let path = mesh_path(directory, WATER, Some(frame.index));
-            atomic::write(&path, |out| ply::write(out, &water.surface))?;
+            atomic::write(&path, |out| ply::write(out, &water.surface, &[]))?;
         }
         if settings.particles {
             let path = directory.join(format!("particles_{:04}.ply", frame.index));
@@ -232,7 +264,7 @@ pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &Frame
     let header = Header { grid: frame.grid, time: frame.time, frame: frame.index, scene_hash: scene_hash.to_string() };
     let threshold = settings.threshold;
     let near_fluid = match settings.velocity {
-        VelocityOutput::Smoke => Some(velocity_near_fluid(frame, threshold)),
+        VelocityOutput::Smoke => Some(frame.velocity_near_fluid(threshold)),
         VelocityOutput::None | VelocityOutput::Everywhere => None,
     };
     let mut volumes = match &frame.fluid {
@@ -255,32 +287,6 @@ pub fn write(directory: &Path, frame: &Frame, scene_hash: &str, settings: &Frame
         Visible::Water(_) => volume_path(directory, WATER, frame.index),
     };
     atomic::write(&path, |out| vdb::write(out, &header, &volumes))
-}
-
-/// The velocity in blocks of 8³ cells (leaves of the file's tree) that hold smoke or liquid, zero elsewhere.
-fn velocity_near_fluid(frame: &Frame, threshold: f32) -> Vec<[f32; 3]> {
-    const BLOCK: usize = 8;
-    let grid = &frame.grid;
-    let blocks = grid.dims.map(|n| n.div_ceil(BLOCK));
-    let block_of = |index: usize| {
-        let [i, j, k] = grid.cell_at(index).map(|c| c / BLOCK);
-        i + blocks[0] * (j + blocks[1] * k)
-    };
-    let mut filled = vec![false; blocks.iter().product()];
-    match &frame.fluid {
-        Visible::Smoke(smoke) => {
-            for (index, &density) in smoke.density.data.iter().enumerate() {
-                filled[block_of(index)] |= density.abs() > threshold;
-            }
-        }
-        Visible::Water(water) => {
-            for (index, &distance) in water.distance.data.iter().enumerate() {
-                filled[block_of(index)] |= distance < grid.dx as f32;
-            }
-        }
-    }
-    let kept = |(index, &v): (usize, &[f32; 3])| if filled[block_of(index)] { v } else { [0.0; 3] };
-    frame.velocity.data.iter().enumerate().map(kept).collect()
 }
 
 /// Numbers of the frames in a directory, rising.
@@ -342,8 +348,8 @@ fn read_surface(directory: &Path, name: &str, index: u64) -> Result<Surface, Fra
         }
         Err(error) => return Err(error.into()),
     };
-    let mesh = ply::read(&bytes).map_err(|source| FrameError::Mesh { path, source })?;
-    Ok(Surface { name: name.to_string(), mesh, moves })
+    let (mesh, velocities) = ply::read(&bytes).map_err(|source| FrameError::Mesh { path, source })?;
+    Ok(Surface { name: name.to_string(), mesh, velocities, moves })
 }
 
 /// The name of the smoke's volumes.
@@ -389,8 +395,10 @@ mod tests {
         }
         velocity.data[1077] = [0.5, -1.0, 2.0];
         let temperature = CellField { dims: grid.dims, data: density.data.iter().map(|d| 300.0 * d).collect() };
-        let surface = |name: &str, moves| Surface { name: name.into(), mesh: triangle(2.0), moves };
-        let surfaces = vec![surface("ball", false), surface("wheel", true)];
+        let surface =
+            |name: &str, velocities, moves| Surface { name: name.into(), mesh: triangle(2.0), velocities, moves };
+        let surfaces =
+            vec![surface("ball", vec![], false), surface("wheel", vec![DVec3::X, DVec3::Y, -DVec3::Z], true)];
         let fluid = Visible::Smoke(SmokeFrame { density, temperature });
         Frame { index: 7, time: 0.28, grid, fluid, velocity, surfaces }
     }

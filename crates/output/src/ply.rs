@@ -1,6 +1,6 @@
 //! Triangle meshes and particles as binary PLY files, which Blender, Houdini, MeshLab and most tools read.
 //!
-//! Written: little-endian, vertices as `float` x y z in metres, faces as lists of three `int` indices,
+//! Written: little-endian, vertices as `float` x y z in metres, with velocities vx vy vz in m/s if they have any, faces as lists of three `int` indices,
 //! counter-clockwise seen from outside. The reader takes exactly that (it serves to draw saved frames again);
 //! scene files bring their meshes through the scene crate's importers.
 
@@ -30,24 +30,20 @@ pub enum PlyError {
     },
 }
 
+const PLACE: &str = "property float x\nproperty float y\nproperty float z\n";
+const VELOCITY: &str = "property float vx\nproperty float vy\nproperty float vz\n";
 const HEADER_END: &[u8] = b"end_header\n";
-const VERTEX_BYTES: u64 = 12;
+const VECTOR_BYTES: u64 = 12;
 const FACE_BYTES: u64 = 13;
 
-/// Write a mesh.
-pub fn write(out: &mut impl Write, mesh: &TriMesh) -> io::Result<()> {
-    write!(
-        out,
-        "ply\nformat binary_little_endian 1.0\ncomment written by Bathtub, metres, y up\n\
-         element vertex {}\nproperty float x\nproperty float y\nproperty float z\n\
-         element face {}\nproperty list uchar int vertex_indices\nend_header\n",
-        mesh.vertices.len(),
-        mesh.triangles.len()
-    )?;
-    for vertex in &mesh.vertices {
-        for coordinate in vertex.as_vec3().to_array() {
-            out.write_all(&coordinate.to_le_bytes())?;
-        }
+/// Write a mesh and the velocities of its vertices, or none.
+pub fn write(out: &mut impl Write, mesh: &TriMesh, velocities: &[DVec3]) -> io::Result<()> {
+    let moves = !velocities.is_empty();
+    assert!(!moves || velocities.len() == mesh.vertices.len(), "each vertex has one velocity");
+    out.write_all(header(mesh.vertices.len(), mesh.triangles.len(), moves).as_bytes())?;
+    for (n, vertex) in mesh.vertices.iter().enumerate() {
+        write_vector(out, *vertex)?;
+        velocities.get(n).map_or(Ok(()), |velocity| write_vector(out, *velocity))?;
     }
     for triangle in &mesh.triangles {
         out.write_all(&[3])?;
@@ -58,29 +54,42 @@ pub fn write(out: &mut impl Write, mesh: &TriMesh) -> io::Result<()> {
     Ok(())
 }
 
+/// What a file of a mesh begins with.
+fn header(vertices: usize, faces: usize, moves: bool) -> String {
+    let (units, velocity) = if moves { ("metres and seconds", VELOCITY) } else { ("metres", "") };
+    format!(
+        "ply\nformat binary_little_endian 1.0\ncomment written by Bathtub, {units}, y up\n\
+         element vertex {vertices}\n{PLACE}{velocity}\
+         element face {faces}\nproperty list uchar int vertex_indices\nend_header\n"
+    )
+}
+
+fn write_vector(out: &mut impl Write, vector: DVec3) -> io::Result<()> {
+    let mut record = [0; VECTOR_BYTES as usize];
+    for (bytes, number) in record.chunks_exact_mut(4).zip(vector.as_vec3().to_array()) {
+        bytes.copy_from_slice(&number.to_le_bytes());
+    }
+    out.write_all(&record)
+}
+
 /// Write particles: positions (m) as `x y z` and velocities (m/s) as `vx vy vz`, all `float`.
 pub fn write_particles(out: &mut impl Write, positions: &[DVec3], velocities: &[DVec3]) -> io::Result<()> {
     assert_eq!(positions.len(), velocities.len(), "each particle has one velocity");
     write!(
         out,
         "ply\nformat binary_little_endian 1.0\ncomment written by Bathtub, metres and seconds, y up\n\
-         element vertex {}\nproperty float x\nproperty float y\nproperty float z\n\
-         property float vx\nproperty float vy\nproperty float vz\nend_header\n",
+         element vertex {}\n{PLACE}{VELOCITY}end_header\n",
         positions.len()
     )?;
     for (position, velocity) in positions.iter().zip(velocities) {
-        let mut record = [0; 24];
-        let numbers = position.as_vec3().to_array().into_iter().chain(velocity.as_vec3().to_array());
-        for (bytes, number) in record.chunks_exact_mut(4).zip(numbers) {
-            bytes.copy_from_slice(&number.to_le_bytes());
-        }
-        out.write_all(&record)?;
+        write_vector(out, *position)?;
+        write_vector(out, *velocity)?;
     }
     Ok(())
 }
 
-/// Read a mesh written by [`write()`].
-pub fn read(bytes: &[u8]) -> Result<TriMesh, PlyError> {
+/// Read a mesh written by [`write()`], and the velocities of its vertices, if there are any.
+pub fn read(bytes: &[u8]) -> Result<(TriMesh, Vec<DVec3>), PlyError> {
     let search = &bytes[..bytes.len().min(4096)];
     let end = search.windows(HEADER_END.len()).position(|w| w == HEADER_END);
     let end = end.ok_or_else(|| PlyError::Header("end_header is missing".into()))? + HEADER_END.len();
@@ -91,35 +100,39 @@ pub fn read(bytes: &[u8]) -> Result<TriMesh, PlyError> {
         number.ok_or_else(|| PlyError::Header(format!("no count after \"{element}\"")))
     };
     let (vertices, faces) = (count("element vertex")?, count("element face")?);
-    let mut expected = Vec::new();
-    let shape = TriMesh::default();
-    write(&mut expected, &shape).expect("writing to memory");
-    let expected = String::from_utf8_lossy(&expected).replacen("vertex 0", &format!("vertex {vertices}"), 1);
-    if header != expected.replacen("face 0", &format!("face {faces}"), 1) {
+    let moves = header.contains(VELOCITY);
+    if header != self::header(vertices as usize, faces as usize, moves) {
         return Err(PlyError::Header("other properties or another order".into()));
     }
 
     // Check the promised size before making room for it.
     let body = &bytes[end..];
-    let expected = u64::from(vertices) * VERTEX_BYTES + u64::from(faces) * FACE_BYTES;
+    let vertex = if moves { 2 } else { 1 } * VECTOR_BYTES;
+    let expected = u64::from(vertices) * vertex + u64::from(faces) * FACE_BYTES;
     if body.len() as u64 != expected {
         return Err(PlyError::Length { expected, found: body.len() as u64 });
     }
-    let (vertex_bytes, face_bytes) = body.split_at((u64::from(vertices) * VERTEX_BYTES) as usize);
+    let (vertex_bytes, face_bytes) = body.split_at((u64::from(vertices) * vertex) as usize);
     let word = |bytes: &[u8]| -> [u8; 4] { bytes.try_into().expect("four bytes") };
-    let vertices: Vec<DVec3> = vertex_bytes
-        .chunks_exact(VERTEX_BYTES as usize)
-        .map(|v| DVec3::from([0, 4, 8].map(|o| f64::from(f32::from_le_bytes(word(&v[o..o + 4]))))))
-        .collect();
+    let mut vectors = vertex_bytes
+        .chunks_exact(VECTOR_BYTES as usize)
+        .map(|v| DVec3::from([0, 4, 8].map(|o| f64::from(f32::from_le_bytes(word(&v[o..o + 4]))))));
+    let (mut places, mut velocities) = (Vec::with_capacity(vertices as usize), Vec::new());
+    while let Some(place) = vectors.next() {
+        places.push(place);
+        if moves {
+            velocities.extend(vectors.next());
+        }
+    }
     let mut triangles = Vec::with_capacity(faces as usize);
     for (face, bytes) in face_bytes.chunks_exact(FACE_BYTES as usize).enumerate() {
         let triangle = [1, 5, 9].map(|o| u32::from_le_bytes(word(&bytes[o..o + 4])));
-        if bytes[0] != 3 || triangle.iter().any(|&v| v as usize >= vertices.len()) {
+        if bytes[0] != 3 || triangle.iter().any(|&v| v as usize >= places.len()) {
             return Err(PlyError::Face { face });
         }
         triangles.push(triangle);
     }
-    Ok(TriMesh { vertices, triangles })
+    Ok((TriMesh { vertices: places, triangles }, velocities))
 }
 
 #[cfg(test)]
@@ -135,9 +148,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let mut bytes = Vec::new();
-        write(&mut bytes, &tetrahedron()).unwrap();
-        assert_eq!(read(&bytes).unwrap(), tetrahedron());
+        for velocities in [vec![], vec![DVec3::X, DVec3::Y, DVec3::Z, DVec3::new(1.5, -2.0, 0.25)]] {
+            let mut bytes = Vec::new();
+            write(&mut bytes, &tetrahedron(), &velocities).unwrap();
+            assert_eq!(read(&bytes).unwrap(), (tetrahedron(), velocities));
+        }
     }
 
     #[test]
@@ -156,7 +171,7 @@ mod tests {
     #[test]
     fn lies_are_refused_before_memory_is_taken() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &tetrahedron()).unwrap();
+        write(&mut bytes, &tetrahedron(), &[]).unwrap();
         let text = String::from_utf8_lossy(&bytes[..200]).into_owned();
         let lie = |from: &str, to: &str| {
             let at = text.find(from).unwrap();

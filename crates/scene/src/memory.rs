@@ -72,6 +72,9 @@ const PICTURE_BYTES_PER_CELL_OF_FLAT_WATER: f64 = 2400.0;
 /// Bytes per cell for the light in a picture of smoke, less what the step has given back by then.
 const BYTES_PER_CELL_OF_LIGHT: f64 = 20.0;
 
+/// Bytes per cell for the velocities of what is blurred: those near the fluid, and the lattice that rays ask.
+const BYTES_PER_CELL_OF_BLUR: f64 = 28.0;
+
 /// Smoke in more cells is drawn as it is; their number may be more than any integer.
 const MOST_REFINED: f64 = 24e6;
 
@@ -177,7 +180,8 @@ impl Memory {
             (true, false) => FLAT_PICTURE_BYTES,
             (false, _) => PICTURE_BYTES[usize::from(is_water)],
         };
-        Self { contents, bytes: drawn + picture, undrawn: step }
+        let blur = if file.render.motion_blur > 0.0 && !is_flat { BYTES_PER_CELL_OF_BLUR * cells } else { 0.0 };
+        Self { contents, bytes: drawn + picture + blur, undrawn: step }
     }
 
     /// The bytes in words.

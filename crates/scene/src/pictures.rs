@@ -4,7 +4,7 @@ use crate::assets::MeshAsset;
 use crate::bodies;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{Appearance, MetalEntry, PatternName, SceneFile, TextureEntry};
+use crate::file::{Appearance, MetalEntry, PatternName, SceneFile, TextureEntry, VelocityName, WallEntry};
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::Grid;
 use bathtub_output::picture::{Image, decode_png};
@@ -87,7 +87,13 @@ pub fn settings(
         }
     }
     check_camera(document, &render.camera)?;
+    if render.motion_blur > 0.0 && file.output.velocity == VelocityName::None {
+        let message = "blur needs velocities, and output.velocity = \"none\" leaves them out; remove one";
+        return Err(document.error_at(ErrorKind::Scene, "render.motion_blur", message));
+    }
     render.materials = materials(file, images, rest);
+    render.frame_seconds = 1.0 / file.time.fps;
+    render.open_sides = file.walls.sides().map(|sides| sides.map(|(_, wall)| wall == WallEntry::Open));
     Ok(render)
 }
 

@@ -122,10 +122,16 @@ impl TriMesh {
         [1.0 - u - v, u, v]
     }
 
-    /// Keep only vertices of triangles, in their order; returns how many were dropped.
-    pub fn drop_unused_vertices(&mut self) -> usize {
+    /// Which vertices belong to triangles.
+    pub fn used_vertices(&self) -> Vec<bool> {
         let mut used = vec![false; self.vertices.len()];
         self.triangles.iter().flatten().for_each(|&v| used[v as usize] = true);
+        used
+    }
+
+    /// Keep only vertices of triangles, in their order; returns how many were dropped.
+    pub fn drop_unused_vertices(&mut self) -> usize {
+        let used = self.used_vertices();
         let dropped = used.iter().filter(|&&u| !u).count();
         if dropped > 0 {
             let mut kept = 0;

@@ -8,6 +8,7 @@ mod solids;
 
 use crate::clock::Stages;
 use crate::coupling::Medium;
+pub use crate::coupling::immersed::SolidSurface;
 use crate::coupling::immersed::{BodyImpulse, Immersed};
 use crate::coupling::incompatible::Pushing;
 pub use crate::coupling::monolithic::Scheme;
@@ -15,7 +16,6 @@ use crate::coupling::monolithic::{CoupleParams, FluidSide, Outcome, SurfacePush,
 use crate::fluid::boundary::Boundary;
 use crate::fluid::water::{Particles, Way, extend};
 use crate::fluid::{FluidParams, FluidState, GridFluid, GridState, Step, TimeSpan};
-use crate::geometry::TriMesh;
 use crate::grid::{Axis, CellField, unravel};
 use crate::report::StepReport;
 use crate::solid::rigid::{RigidEvent, RigidWarning};
@@ -191,8 +191,8 @@ impl World {
         &self.state
     }
 
-    /// The solids' surfaces in world space at the current time, with their names.
-    pub fn surfaces(&self) -> Vec<(String, TriMesh)> {
+    /// The solids' surfaces in world space at the current time.
+    pub fn surfaces(&self) -> Vec<SolidSurface> {
         self.immersed.surfaces(self.state.time)
     }
 

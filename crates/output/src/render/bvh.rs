@@ -560,7 +560,7 @@ mod tests {
             }
             mesh.triangles.push(if t % 50 == 0 { [3 * t, 3 * t, 3 * t] } else { [3 * t, 3 * t + 1, 3 * t + 2] });
         }
-        Solids::new(&[Surface { name: "soup".into(), mesh, moves: false }])
+        Solids::new(&[Surface { name: "soup".into(), mesh, velocities: vec![], moves: false }])
     }
 
     #[test]

@@ -183,8 +183,12 @@ impl Camera {
 
     /// Length that a pixel covers at the distance of `point`, m.
     pub fn pixel_at(&self, point: Vec3A) -> f32 {
-        let depth = (point - self.from).dot(self.forward).max(0.0);
-        2.0 * depth * self.up.length() / self.size[1] as f32
+        (point - self.from).dot(self.forward).max(0.0) * self.pixel()
+    }
+
+    /// The same at a distance of 1.
+    pub fn pixel(&self) -> f32 {
+        2.0 * self.up.length() / self.size[1] as f32
     }
 }
 

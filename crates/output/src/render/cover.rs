@@ -81,7 +81,7 @@ mod tests {
     fn what_is_seen_is_covered() {
         let (camera, balls) = (camera(), [ball(DVec3::splat(0.5)), ball(DVec3::new(-0.9, 0.2, 0.3))]);
         let cover = Cover::new(&camera, &balls);
-        let surfaces = balls.map(|mesh| Surface { name: "ball".into(), mesh, moves: false });
+        let surfaces = balls.map(|mesh| Surface { name: "ball".into(), mesh, velocities: vec![], moves: false });
         let solids = Solids::new(&surfaces);
         let (mut met, mut covered) = (0, 0);
         for (x, y) in (0..SIZE[1]).flat_map(|y| (0..SIZE[0]).map(move |x| (x, y))) {

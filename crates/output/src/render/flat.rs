@@ -459,7 +459,7 @@ mod tests {
         let grid = Grid::new([40, 20, 1], 0.1, DVec3::ZERO);
         let mut mesh = Shape::Box { size: DVec3::new(1.0, 0.5, 0.1) }.surface(1.0);
         mesh.vertices.iter_mut().for_each(|v| *v += DVec3::new(2.0, 0.25, 0.05));
-        let surfaces = [Surface { name: "step".into(), mesh, moves: false }];
+        let surfaces = [Surface { name: "step".into(), mesh, velocities: vec![], moves: false }];
         let scene = WaterScene { grid: &grid, surfaces: &surfaces, water: &TriMesh::default() };
         let settings = RenderSettings { size: Some([100, 100]), ..Default::default() };
         let image = render_water(&scene, Axis::Z, &settings);

@@ -185,7 +185,7 @@ mod tests {
     fn cube(paint: Paint) -> Finish {
         let rest = Shape::Box { size: DVec3::ONE }.surface(1.0);
         let pose = Pose { position: DVec3::new(3.0, 1.0, -2.0), rotation: DQuat::from_rotation_y(0.7) };
-        let surface = Surface { name: "cube".into(), mesh: rest.posed(&pose), moves: true };
+        let surface = Surface { name: "cube".into(), mesh: rest.posed(&pose), velocities: vec![], moves: true };
         let texture = Some(Texture { paint, size: 0.5, rest: Arc::new(rest) });
         Finish::of(&Material { texture, ..Material::new([1.0, 0.0, 0.0], SolidLook::Matte) }, &surface)
     }
@@ -233,7 +233,12 @@ mod tests {
     /// A surface of other triangles than the body at rest has is drawn plain.
     #[test]
     fn what_does_not_belong_together_is_plain() {
-        let surface = Surface { name: "ball".into(), mesh: Shape::Sphere { radius: 1.0 }.surface(0.5), moves: true };
+        let surface = Surface {
+            name: "ball".into(),
+            mesh: Shape::Sphere { radius: 1.0 }.surface(0.5),
+            velocities: vec![],
+            moves: true,
+        };
         let rest = Arc::new(Shape::Box { size: DVec3::ONE }.surface(1.0));
         let texture = Some(Texture { paint: Paint::Stripes([0.0; 3]), size: 0.5, rest });
         let finish = Finish::of(&Material { texture, ..Material::new([1.0; 3], SolidLook::Matte) }, &surface);

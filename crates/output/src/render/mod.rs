@@ -9,7 +9,7 @@
 //!
 //! The same frame and settings give the same pixels for any number of threads: each pixel is computed
 //! alone, and its noise is a function of its place. Not done: smoke and water in one picture, colour bleeding between solids, light cast by
-//! hot smoke, motion blur.
+//! hot smoke.
 //!
 //! \[W13\] M. Wrenninge, C. Kulla, V. Lundqvist, "Oz: the great and volumetric", SIGGRAPH Talks 2013.
 
@@ -23,6 +23,7 @@ mod flat;
 mod interface;
 mod light;
 mod material;
+mod motion;
 mod normals;
 mod sampling;
 mod settings;
@@ -41,20 +42,36 @@ use crate::frame::{Frame, Surface, Visible};
 use crate::picture::Image;
 use bathtub_engine::geometry::TriMesh;
 use bathtub_engine::grid::{Axis, Grid};
-use camera::{camera_position, still};
+use camera::{Camera, camera_position, still};
 use glam::DVec3;
+use motion::Shutter;
 
 /// Draw a frame.
 pub fn render(frame: &Frame, settings: &RenderSettings) -> Image {
     let flat = Axis::ALL.into_iter().find(|&axis| frame.grid.is_flat(axis));
     match (&frame.fluid, flat) {
         (Visible::Smoke(smoke), Some(axis)) => flat::render(frame, smoke, axis, settings),
-        (Visible::Smoke(smoke), None) => trace::render(frame, smoke, &still(settings, &frame.grid, frame.time)),
+        (Visible::Smoke(smoke), None) => {
+            trace::render(frame, smoke, shutter(frame, settings).as_ref(), &still(settings, &frame.grid, frame.time))
+        }
         (Visible::Water(water), _) => {
             let scene = WaterScene { grid: &frame.grid, surfaces: &frame.surfaces, water: &water.surface };
-            water_at(&scene, settings, frame.time)
+            water_at(&scene, shutter(frame, settings).as_ref(), settings, frame.time)
         }
     }
+}
+
+/// What moves while the picture of a frame is taken, if that is to be seen; a frame with a flat axis is drawn sharp.
+fn shutter<'a>(frame: &'a Frame, settings: &RenderSettings) -> Option<Shutter<'a>> {
+    let seconds = f64::from(settings.motion_blur) * settings.frame_seconds;
+    if seconds == 0.0 || is_flat(&frame.grid) {
+        return None;
+    }
+    let cameras = [-0.5, 0.5].map(|part| {
+        let still = still(settings, &frame.grid, frame.time + part * seconds);
+        Camera::new(&still.camera, still.size, &frame.grid)
+    });
+    Some(Shutter::new(frame, seconds, cameras))
 }
 
 /// About how many bytes drawing smoke takes, that of the frame apart: what it needs at full resolution of the picture.
@@ -88,12 +105,12 @@ pub struct WaterScene<'a> {
 
 /// Draw water, as a camera sees it that has not moved yet.
 pub fn render_water(scene: &WaterScene, settings: &RenderSettings) -> Image {
-    water_at(scene, settings, 0.0)
+    water_at(scene, None, settings, 0.0)
 }
 
-fn water_at(scene: &WaterScene, settings: &RenderSettings, time: f64) -> Image {
+fn water_at(scene: &WaterScene, shutter: Option<&Shutter>, settings: &RenderSettings, time: f64) -> Image {
     match Axis::ALL.into_iter().find(|&axis| scene.grid.is_flat(axis)) {
         Some(axis) => flat::render_water(scene, axis, settings),
-        None => water::render(scene, &still(settings, scene.grid, time)),
+        None => water::render(scene, shutter, &still(settings, scene.grid, time)),
     }
 }

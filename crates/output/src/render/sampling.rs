@@ -3,6 +3,7 @@
 
 use super::colour::{to_bytes, tone_map};
 use super::effort::Effort;
+use super::motion::{Moving, blurred};
 use super::settings::RenderSettings;
 use crate::picture::Image;
 use glam::Vec3A;
@@ -38,34 +39,36 @@ pub fn sampled(
     let Effort { different, same, .. } = effort;
     let place = |n: usize| ((n % across) as u32, (n / across) as u32);
     let display = displayed(settings);
-    let first = one_each([width, height], 2, &effort, &display, |x, y| look(x, y, 0));
-    let shown: Vec<Vec3A> = first.par_iter().map(|seen| display(seen.light)).collect();
+    let mut pixels = one_each([width, height], 2, &effort, &display, |x, y| look(x, y, 0));
+    let shown: Vec<Vec3A> = pixels.par_iter().map(|seen| display(seen.light)).collect();
     let is_even = |n: usize| {
         let (x, y) = place(n);
         let beside = [(x > 0, -1), (x + 1 < width, 1), (y > 0, -(across as isize)), (y + 1 < height, across as isize)];
         let alike = |step: isize| (shown[n] - shown[(n as isize + step) as usize]).abs().max_element() < different;
         beside.into_iter().all(|(is_there, step)| !is_there || alike(step))
     };
-    let refined = |n: usize| {
-        if samples == 1 || is_even(n) {
-            return first[n];
+    let refine = |n: usize, seen: &mut Seen| {
+        if is_even(n) {
+            return;
         }
         let (x, y) = place(n);
-        let mut all = first[n];
         // From the other side of the pixel: if that shows the same, its neighbours are what differs.
         let (mut lowest, mut highest) = (shown[n], shown[n]);
         for (taken, sample) in (1..samples).rev().enumerate() {
             let more = look(x, y, sample);
-            (all.light, all.distance) = (all.light + more.light, all.distance.min(more.distance));
-            let seen = display(more.light);
-            (lowest, highest) = (lowest.min(seen), highest.max(seen));
+            (seen.light, seen.distance) = (seen.light + more.light, seen.distance.min(more.distance));
+            let shown = display(more.light);
+            (lowest, highest) = (lowest.min(shown), highest.max(shown));
             if taken == 0 && (highest - lowest).max_element() < same && samples > 2 {
-                return Seen { light: 0.5 * all.light, ..all };
+                seen.light *= 0.5;
+                return;
             }
         }
-        Seen { light: all.light / samples as f32, ..all }
+        seen.light /= samples as f32;
     };
-    let pixels = in_tiles([across, height as usize], |x, y| refined(x + across * y));
+    if samples > 1 {
+        by_tiles(&mut pixels, across, |x, y, seen| refine(x + across * y, seen));
+    }
     Sampled { size: [width, height], pixels }
 }
 
@@ -169,21 +172,34 @@ fn between<const N: usize>(around: [Option<(Seen, Vec3A)>; N], agreed: f32) -> O
     is_alike.then(|| Seen { light: part * mean.light, distance: part * mean.distance, thing: Some(thing) })
 }
 
-/// A value for every pixel, row after row, found tile by tile: rays beside each other, above as well, meet what is still in the cache.
+/// A value for every pixel, row after row.
 fn in_tiles<T: Copy + Default + Send>([width, height]: [usize; 2], find: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
     let mut all = vec![T::default(); width * height];
+    by_tiles(&mut all, width, |x, y, value| *value = find(x, y));
+    all
+}
+
+/// Change every pixel of rows of this width, tile by tile: rays beside each other, above as well, meet what is still in the cache.
+fn by_tiles<T: Send>(all: &mut [T], width: usize, change: impl Fn(usize, usize, &mut T) + Sync) {
     all.par_chunks_mut(TILE * width.max(1)).enumerate().for_each(|(n, rows)| {
         for left in (0..width).step_by(TILE) {
             for (y, row) in (TILE * n..).zip(rows.chunks_exact_mut(width)) {
                 let tile = row[left..].iter_mut().take(TILE).enumerate();
-                tile.for_each(|(x, value)| *value = find(left + x, y));
+                tile.for_each(|(x, value)| change(left + x, y, value));
             }
         }
     });
-    all
 }
 
 impl Sampled {
+    /// Spread everything along its way, which `moving` tells of a pixel.
+    pub fn blur(&mut self, moving: impl Fn(u32, u32) -> Moving + Sync) {
+        let moving = in_tiles(self.size.map(|n| n as usize), |x, y| moving(x as u32, y as u32));
+        let light: Vec<Vec3A> = self.pixels.iter().map(|seen| seen.light).collect();
+        let light = blurred(self.size, &light, &moving);
+        self.pixels.iter_mut().zip(light).for_each(|(seen, light)| seen.light = light);
+    }
+
     /// Change the light of every pixel.
     pub fn draw(&mut self, change: impl Fn(u32, u32, &Seen) -> Vec3A + Sync) {
         let width = self.size[0] as usize;

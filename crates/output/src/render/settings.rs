@@ -46,6 +46,21 @@ pub struct RenderSettings {
     /// Brightness of the picture, as a factor.
     #[schemars(range(min = 0.0, max = 1e6))]
     pub exposure: f32,
+    /// For which part of the time from frame to frame the shutter is open: 0.5 is that of a film camera. What moves meanwhile is blurred. Default: 0, all is sharp.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub motion_blur: f32,
+    /// From frame to frame, s. A scene file says so.
+    #[serde(skip)]
+    pub frame_seconds: f64,
+    /// Lower and upper sides of the domain along each axis through which fluid leaves. A scene file says so.
+    #[serde(skip)]
+    pub open_sides: [[bool; 2]; 3],
+}
+
+/// Scenes that say nothing of it keep their identity.
+fn is_zero(value: &f32) -> bool {
+    *value == 0.0
 }
 
 /// How much work goes into a picture.
@@ -197,7 +212,7 @@ pub struct WaterLook {
     /// Colour that white light has after `depth` of water.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     pub colour: [f32; 3],
-    /// See `colour`, m. Default: 0.5 times the domain's largest width.
+    /// See `colour`, m. Default: 0.7 times the domain's largest width.
     #[schemars(range(min = 1e-9, max = 1e9))]
     pub depth: Option<f32>,
     /// Part of the light that fine bubbles and dirt scatter over `depth`: 0 is the clearest water.
@@ -274,6 +289,9 @@ impl Default for RenderSettings {
             ],
             materials: BTreeMap::new(),
             exposure: 1.0,
+            motion_blur: 0.0,
+            frame_seconds: 0.0,
+            open_sides: [[false; 2]; 3],
         }
     }
 }

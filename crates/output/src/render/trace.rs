@@ -8,10 +8,11 @@ use super::cover::Cover;
 use super::effort::Effort;
 use super::interface::{GLASS, cross};
 use super::light::LightField;
+use super::motion::{Moving, Shutter};
 use super::sampling::{Seen, smooth};
 use super::settings::RenderSettings;
 use super::shade::{Arriving, Lamp, Place, Surfaces};
-use super::volume::{Block, Lattice, Smoke};
+use super::volume::{Block, Lattice, Smoke, dissolved};
 use crate::frame::{Frame, SmokeFrame};
 use crate::picture::Image;
 use bathtub_engine::grid::Grid;
@@ -36,7 +37,7 @@ const GLASS_SURFACES: usize = 12;
 const AMBIENT: f32 = 293.0;
 
 /// Draw a frame.
-pub fn render(frame: &Frame, smoke: &SmokeFrame, settings: &RenderSettings) -> Image {
+pub fn render(frame: &Frame, smoke: &SmokeFrame, shutter: Option<&Shutter>, settings: &RenderSettings) -> Image {
     let camera = Camera::new(&settings.camera, settings.size, &frame.grid);
     let stage = Stage::new(frame, smoke, settings, &camera);
     let samples = settings.rays();
@@ -44,7 +45,11 @@ pub fn render(frame: &Frame, smoke: &SmokeFrame, settings: &RenderSettings) -> I
         let sights: Vec<Sight> = (0..samples).map(|sample| stage.look(&camera, x, y, sample, samples)).collect();
         Seen { light: stage.pixel(&sights, x, y), distance: sights[0].distance, thing: stage.thing(&sights) }
     };
-    smooth(camera.size, if stage.smooth { APART } else { 1 }, settings, look).bytes(settings.exposure)
+    let mut image = smooth(camera.size, if stage.smooth { APART } else { 1 }, settings, look);
+    if let Some(shutter) = shutter {
+        image.blur(|x, y| stage.moving(&stage.look(&camera, x, y, 0, 1), shutter));
+    }
+    image.bytes(settings.exposure)
 }
 
 /// What one of a pixel's rays meets, smoke aside.
@@ -113,7 +118,8 @@ impl Stage {
         let lattice = Lattice::of(grid);
         let width = (lattice.upper() - lattice.origin).min_element();
         let extinction = settings.smoke.extinction.unwrap_or(DEFAULT_DEPTH / width);
-        let sigma = lattice.fill(|at| content.density[at].max(0.0) * extinction);
+        let density = dissolved(&content.density, &settings.open_sides);
+        let sigma = lattice.fill(|at| density[at].max(0.0) * extinction);
         let surfaces = Surfaces::new(&frame.surfaces, settings, lattice.origin, lattice.upper());
         let field = LightField::new(lattice, sigma, &surfaces.solids, settings);
         let smooth = cell_pixels(grid, camera) > SMOOTH_PIXELS;
@@ -125,7 +131,7 @@ impl Stage {
             scale: look.glow_scale,
         });
         Self {
-            smoke: Smoke::new(grid, &content.density, refinement(grid, camera)),
+            smoke: Smoke::new(grid, &density, refinement(grid, camera)),
             field,
             surfaces,
             cover: Cover::new(camera, frame.surfaces.iter().map(|surface| &surface.mesh)),
@@ -241,18 +247,62 @@ impl Stage {
 
     /// Light that the smoke sends along the ray up to distance `limit`, and how clear it leaves what is behind.
     fn march(&self, ray: &Ray, limit: f32, jitter: f32) -> (Vec3A, f32) {
-        let lattice = &self.smoke.lattice;
-        let Some((near, far)) = ray.clip(lattice.origin, lattice.upper()) else {
-            return (Vec3A::ZERO, 1.0);
-        };
-        let (far, step) = (far.min(limit), self.step);
-        let inverse = ray.direction.recip();
         let lights = self.phased_lights(ray);
-
         let (mut light, mut clear) = (Vec3A::ZERO, 1.0);
         let mut source = Vec3A::ZERO;
         // Light from outside changes little from step to step: it is looked up at every other.
         let mut source_is_due = true;
+        self.through_smoke(ray, limit, jitter, |point, _, depth, is_after_gap| {
+            if source_is_due || is_after_gap {
+                let arriving = self.field.lattice.sample(&self.field.inside, point);
+                let [key, soft, rim, sky] = lights;
+                source = key * arriving.x + soft * arriving.y + rim * arriving.z + sky * arriving.w;
+                if let Some(glow) = &self.glow {
+                    source += glow.at(point);
+                }
+                source_is_due = true;
+            }
+            source_is_due = !source_is_due || self.glow.is_some();
+            let passed = (-depth).exp();
+            light += clear * (1.0 - passed) * source;
+            clear *= passed;
+            clear >= OPAQUE
+        });
+        if clear < OPAQUE { (light / (1.0 - clear), 0.0) } else { (light, clear) }
+    }
+
+    /// How what a ray shows moves while the shutter is open: smoke and what is behind it by how much is seen of each.
+    fn moving(&self, sight: &Sight, shutter: &Shutter) -> Moving {
+        let Sight { ray, distance, .. } = sight;
+        let velocity = match &sight.target {
+            Target::Solid(hit) => shutter.solid(hit),
+            Target::Ground | Target::Backdrop => Vec3A::ZERO,
+        };
+        let behind = shutter.way(ray, *distance, velocity);
+        let (mut clear, mut sum) = (1.0, 0.0);
+        self.through_smoke(ray, *distance, 0.5, |_, t, depth, _| {
+            let passed = (-depth).exp();
+            sum += clear * (1.0 - passed) * t;
+            clear *= passed;
+            clear >= OPAQUE
+        });
+        if clear == 1.0 {
+            return Moving { distance: *distance, way: behind };
+        }
+        let middle = sum / (1.0 - clear);
+        let smoke = shutter.way(ray, middle, shutter.fluid(ray.at(middle)));
+        Moving { distance: if clear < 0.5 { middle } else { *distance }, way: smoke.lerp(behind, clear) }
+    }
+
+    /// Call `meet` with points of a ray in smoke up to a distance, how far away each is, the optical depth of a step there, and whether there was none just before;
+    /// until it returns false.
+    #[inline(always)]
+    fn through_smoke(&self, ray: &Ray, limit: f32, jitter: f32, mut meet: impl FnMut(Vec3A, f32, f32, bool) -> bool) {
+        let lattice = &self.smoke.lattice;
+        let Some((near, far)) = ray.clip(lattice.origin, lattice.upper()) else { return };
+        let (far, step) = (far.min(limit), self.step);
+        let inverse = ray.direction.recip();
+        let mut is_after_gap = false;
         let mut smoky_until = near;
         let mut n = 0.0;
         loop {
@@ -268,7 +318,7 @@ impl Stage {
                 match self.smoke.block(ray, inverse, point) {
                     Block::Empty { until } => {
                         n = (n + 1.0).max(((until - near) / step - jitter).ceil());
-                        source_is_due = true;
+                        is_after_gap = true;
                         continue;
                     }
                     Block::Smoky { until } => smoky_until = until,
@@ -279,23 +329,11 @@ impl Stage {
             if density < 1e-4 {
                 continue;
             }
-            if source_is_due {
-                let arriving = self.field.lattice.sample(&self.field.inside, point);
-                let [key, soft, rim, sky] = lights;
-                source = key * arriving.x + soft * arriving.y + rim * arriving.z + sky * arriving.w;
-                if let Some(glow) = &self.glow {
-                    source += glow.at(point);
-                }
+            if !meet(point, t, self.extinction * density * length, is_after_gap) {
+                break;
             }
-            source_is_due = !source_is_due || self.glow.is_some();
-            let passed = (-self.extinction * density * length).exp();
-            light += clear * (1.0 - passed) * source;
-            clear *= passed;
-            if clear < OPAQUE {
-                return (light / (1.0 - clear), 0.0);
-            }
+            is_after_gap = false;
         }
-        (light, clear)
     }
 
     /// What a ray sees of each kind of light in the smoke: key, key scattered several times, rim, sky.
@@ -364,7 +402,8 @@ mod tests {
         let corner = DVec3::splat(0.3);
         let vertices = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|v| corner + 0.5 * v).to_vec();
         let triangles = vec![[0, 2, 1], [0, 3, 2], [0, 1, 3], [1, 2, 3]];
-        let surface = Surface { name: "tet".into(), mesh: TriMesh { vertices, triangles }, moves: false };
+        let surface =
+            Surface { name: "tet".into(), mesh: TriMesh { vertices, triangles }, velocities: vec![], moves: false };
         let surfaces = if with_solid { vec![surface] } else { vec![] };
         let (temperature, velocity) = (CellField::new(&grid, 0.0), CellField::new(&grid, [0.0; 3]));
         Frame {

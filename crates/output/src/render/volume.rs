@@ -10,10 +10,14 @@ use super::camera::Ray;
 use bathtub_engine::grid::{CellField, Grid};
 use glam::Vec3A;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
 /// Edge of a block that is skipped as a whole when empty, cells.
 const BLOCK: usize = 8;
+
+/// Smoke that leaves through an open side thins out over this part of the domain's length before it, instead of being cut off there.
+const DISSOLVING: f32 = 0.12;
 
 /// Where the cells of an array are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +33,7 @@ pub struct Lattice {
 /// What can be interpolated.
 pub trait Sample: Copy + Add<Output = Self> + Sub<Output = Self> + Mul<f32, Output = Self> {}
 impl Sample for f32 {}
+impl Sample for Vec3A {}
 impl Sample for glam::Vec4 {}
 
 impl Lattice {
@@ -203,6 +208,31 @@ fn distances(blocks: [usize; 3], occupied: &[bool]) -> Vec<u8> {
     distance
 }
 
+/// Density as pictures show it: what is about to leave through an open side dissolves.
+pub fn dissolved<'a>(density: &'a CellField<f32>, open: &[[bool; 2]; 3]) -> Cow<'a, CellField<f32>> {
+    let [x, y, z] = [0, 1, 2].map(|axis| left_before(density.dims[axis], open[axis]));
+    if [&x, &y, &z].into_iter().flatten().all(|&left| left == 1.0) {
+        return Cow::Borrowed(density);
+    }
+    let mut density = density.clone();
+    let rows = density.data.par_chunks_exact_mut(x.len()).enumerate();
+    rows.for_each(|(row, cells)| {
+        let across = y[row % y.len()] * z[row / y.len()];
+        cells.iter_mut().zip(&x).for_each(|(cell, left)| *cell *= left * across);
+    });
+    Cow::Owned(density)
+}
+
+/// What is left of the smoke in each of the cells along an axis whose lower and upper side may be open.
+fn left_before(cells: usize, open: [bool; 2]) -> Vec<f32> {
+    let depth = DISSOLVING * cells as f32;
+    let left = |is_open: bool, before: usize| {
+        let part = ((before as f32 + 0.5) / depth).min(1.0);
+        if is_open { part * part * (3.0 - 2.0 * part) } else { 1.0 }
+    };
+    (0..cells).map(|n| left(open[0], n) * left(open[1], cells - 1 - n)).collect()
+}
+
 /// The cells, along each axis, to which smoke comes by the cubic filter: a box around all that is not empty, and two cells more.
 fn smoky(field: &CellField<f32>) -> [Range<usize>; 3] {
     let [nx, ny, _] = field.dims;
@@ -233,8 +263,16 @@ fn refine(field: &CellField<f32>, around: &[Range<usize>; 3], factor: usize, lat
     let rows = z.clone().flat_map(|k| y.clone().map(move |j| (j, k)));
     let row = |(j, k): (usize, usize)| &field.data[field.dims[0] * (j + field.dims[1] * k)..][x.clone()];
     let mut values: Vec<f32> = rows.flat_map(row).copied().collect();
-    for axis in if factor > 1 { 0..3 } else { 0..0 } {
-        let taps: Vec<[f32; 5]> = (0..factor).map(|n| cubic_taps((n as f32 + 0.5) / factor as f32 - 0.5)).collect();
+    let taps: Vec<[f32; 5]> = match factor {
+        1 => vec![[0.0, 0.0, 1.0, 0.0, 0.0]],
+        _ => (0..factor).map(|n| cubic_taps((n as f32 + 0.5) / factor as f32 - 0.5)).collect(),
+    };
+    // Which of the values beside a fine one count for it, and how much, along an axis with so many of them.
+    let around = |n: usize, count: usize| {
+        let cell = move |tap: usize| (n / factor + tap).checked_sub(2).filter(|&cell| cell < count);
+        taps[n % factor].iter().enumerate().filter_map(move |(tap, &weight)| Some((cell(tap)?, weight)))
+    };
+    for axis in if factor > 1 { 0..2 } else { 0..0 } {
         // The array is rows of `stride` values; `count` of them, one per cell, follow each other along the axis.
         let (stride, count): (usize, usize) = (dims[..axis].iter().product(), dims[axis]);
         let mut fine = vec![0.0; values.len() * factor];
@@ -243,23 +281,27 @@ fn refine(field: &CellField<f32>, around: &[Range<usize>; 3], factor: usize, lat
             // Fresh memory that is read before it is written costs two faults a page.
             out.fill(0.0);
             let (first, n) = (row / (count * factor) * count, row % (count * factor));
-            for (tap, &weight) in taps[n % factor].iter().enumerate() {
-                if let Some(cell) = (n / factor + tap).checked_sub(2).filter(|&c| c < count) {
-                    let coarse = &values[(first + cell) * stride..][..stride];
-                    out.iter_mut().zip(coarse).for_each(|(o, v)| *o += weight * v);
-                }
+            for (cell, weight) in around(n, count) {
+                let coarse = &values[(first + cell) * stride..][..stride];
+                out.iter_mut().zip(coarse).for_each(|(o, v)| *o += weight * v);
             }
         });
         values = fine;
         dims[axis] *= factor;
     }
+    // The last axis goes where the density is to be.
     let [_, sy, sz] = lattice.strides();
-    let layers = density.par_chunks_mut(sz).skip(z.start * factor + 1);
-    layers.zip(values.par_chunks(dims[0] * dims[1])).for_each(|(layer, values)| {
-        let rows = layer.chunks_mut(sy).skip(y.start * factor + 1);
-        for (cells, values) in rows.zip(values.chunks(dims[0])) {
+    let layers = density.par_chunks_mut(sz).skip(z.start * factor + 1).take(dims[2] * factor);
+    layers.enumerate().for_each(|(n, layer)| {
+        let rows = layer.chunks_mut(sy).skip(y.start * factor + 1).take(dims[1]);
+        for (row, cells) in rows.enumerate() {
             let cells = &mut cells[x.start * factor + 1..][..dims[0]];
-            cells.iter_mut().zip(values).for_each(|(cell, &d)| *cell = if d > 1e-5 { d } else { 0.0 });
+            cells.fill(0.0);
+            for (cell, weight) in around(n, dims[2]) {
+                let coarse = &values[(row + dims[1] * cell) * dims[0]..][..dims[0]];
+                cells.iter_mut().zip(coarse).for_each(|(o, v)| *o += weight * v);
+            }
+            cells.iter_mut().filter(|d| **d <= 1e-5).for_each(|d| *d = 0.0);
         }
     });
     density
@@ -322,6 +364,17 @@ mod tests {
         assert_eq!(at(9.0), Block::Empty { until: 17.0 });
         assert_eq!(at(20.0), Block::Smoky { until: 25.0 });
         assert_eq!(at(30.0), Block::Empty { until: 33.0 });
+    }
+
+    #[test]
+    fn smoke_dissolves_before_open_sides_only() {
+        let grid = Grid::new([50, 10, 8], 0.5, DVec3::ZERO);
+        let full = CellField::new(&grid, 1.0);
+        assert!(matches!(dissolved(&full, &[[false; 2]; 3]), Cow::Borrowed(_)));
+        let left = dissolved(&full, &[[false, true], [false; 2], [false; 2]]);
+        let along: Vec<f32> = (0..50).map(|i| left[[i, 3, 5]]).collect();
+        assert!(along[..44].iter().all(|&d| d == 1.0) && along[49] < 0.03);
+        assert!(along[43..].windows(2).all(|pair| pair[1] < pair[0]), "{along:?}");
     }
 
     #[test]

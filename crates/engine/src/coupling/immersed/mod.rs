@@ -30,6 +30,20 @@ const SKIN_SAMPLE: f64 = 0.5;
 /// How far, in cells, these samples are exact: a step is two cells long as a rule.
 const SKIN_BAND: f64 = 2.0;
 
+/// Scripts tell places; how fast a solid is at one time is how far it gets in this, s. A choice: the rounding of metres is then some nanometres per second.
+const INSTANT: f64 = 1e-6;
+
+/// What there is to see of a solid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SolidSurface {
+    /// Of the solid.
+    pub name: String,
+    /// In world space, m.
+    pub mesh: TriMesh,
+    /// Of its vertices, m/s.
+    pub velocities: Vec<DVec3>,
+}
+
 /// The solids of a scene at the current time; a [`SurfaceId`] is the place of one among them.
 pub struct Immersed {
     bodies: Vec<Body>,
@@ -371,18 +385,23 @@ impl Immersed {
         to
     }
 
-    /// Surfaces in world space with their names; of elastic bodies without the vertices inside.
-    pub fn surfaces(&self, time: f64) -> Vec<(String, TriMesh)> {
+    /// Surfaces in world space; of elastic bodies without the vertices inside.
+    pub fn surfaces(&self, time: f64) -> Vec<SolidSurface> {
         let place = |body: &Body| {
-            let pose = match &body.drive {
-                Mover::Scripted(motion) => motion.pose(time),
-                Mover::Answers => body.pose,
+            let (pose, velocity) = match &body.drive {
+                Mover::Scripted(motion) => (motion.pose(time), motion.velocity(time, INSTANT)),
+                Mover::Answers => (body.pose, body.velocity),
             };
-            let mut surface = body.surface.posed(&pose);
-            if body.deforming().is_some() {
-                surface.drop_unused_vertices();
-            }
-            (body.name.clone(), surface)
+            let mut mesh = body.surface.posed(&pose);
+            let velocities = match body.deforming() {
+                Some(deforming) => {
+                    let used = mesh.used_vertices();
+                    mesh.drop_unused_vertices();
+                    deforming.velocities.iter().zip(used).filter_map(|(v, is_used)| is_used.then_some(*v)).collect()
+                }
+                None => mesh.vertices.iter().map(|&vertex| velocity.at(vertex)).collect(),
+            };
+            SolidSurface { name: body.name.clone(), mesh, velocities }
         };
         self.bodies.iter().map(place).collect()
     }

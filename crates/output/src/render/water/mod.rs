@@ -5,8 +5,8 @@
 //! follows from the side on which it meets a triangle, so a gap or an overlap of the mesh spoils one ray only. Water reaches a little into
 //! solids; where it overlaps with glass there is glass, so light goes from one into the other without air between (`medium`).
 //!
-//! Not done: light that solids under water receive through waves (they get the light of a flat surface), foam, motion
-//! blur, a camera inside the water whose picture shows no water surface.
+//! Not done: light that solids under water receive through waves (they get the light of a flat surface), foam, a
+//! camera inside the water whose picture shows no water surface.
 
 mod caustics;
 mod medium;
@@ -22,6 +22,7 @@ use super::colour::{hash01, linear};
 use super::cover::Cover;
 use super::effort::Effort;
 use super::interface::cross;
+use super::motion::{Moving, Shutter};
 use super::sampling::{Seen, sampled};
 use super::settings::RenderSettings;
 use super::shade::{Arriving, DIFFUSE, Place, SKY_MEAN, Surfaces};
@@ -55,7 +56,7 @@ const PLAIN: f32 = 0.1;
 const ONE_WAY_DEPTH: u8 = 2;
 
 /// Draw water.
-pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
+pub fn render(scene: &WaterScene, shutter: Option<&Shutter>, settings: &RenderSettings) -> Image {
     let camera = Camera::new(&settings.camera, settings.size, scene.grid);
     let (low, high) = (scene.grid.origin.as_vec3a(), scene.grid.upper().as_vec3a());
     let stage = Scene::new(scene, settings, &camera);
@@ -72,6 +73,9 @@ pub fn render(scene: &WaterScene, settings: &RenderSettings) -> Image {
         stage.look(ray, cover.may_show(x, y), floor.as_ref(), Place { sample, noise })
     };
     let mut image = sampled(camera.size, settings, look);
+    if let Some(shutter) = shutter {
+        image.blur(|x, y| stage.moving(&camera.ray(x as f32 + 0.5, y as f32 + 0.5), cover.may_show(x, y), shutter));
+    }
     if let Some(outline) = &outline {
         image.draw(|x, y, seen| {
             let is_before = seen.thing.is_some_and(|(thing, _)| thing >= NOT_BEHIND);
@@ -96,6 +100,8 @@ struct Scene {
     haze: f32,
     haze_light: Vec3A,
     refraction: f32,
+    /// What a pixel covers at a distance of 1.
+    pixel: f32,
     /// Distance that keeps a ray from meeting the surface that it leaves, m.
     skin: f32,
     /// Water this near to the floor lies on it, m.
@@ -107,6 +113,8 @@ struct Scene {
 #[derive(Clone, Copy)]
 struct Path {
     ray: Ray,
+    /// How far it has come, m.
+    travelled: f32,
     /// What is left of its light.
     weight: Vec3A,
     medium: Medium,
@@ -164,6 +172,7 @@ impl Scene {
             haze: -(1.0 - look.haze).max(1e-4).ln() / depth,
             haze_light: arriving * colour,
             refraction: look.refraction,
+            pixel: camera.pixel(),
             skin: 2e-3 * dx,
             on_floor,
             effort: Effort::of(settings.quality),
@@ -176,13 +185,14 @@ impl Scene {
         let mut light = Vec3A::ZERO;
         let mut first = None;
         let mut tiles = 0u32;
-        let start = Path { ray, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
+        let start = Path { ray, travelled: 0.0, weight: Vec3A::ONE, medium: Medium::AIR, depth: 0, glass_surfaces: 0 };
         // Most rays go on as one.
         let (mut next, mut waiting) = (Some(start), Vec::new());
         while let Some(path) = next.take().or_else(|| waiting.pop()) {
-            let Path { ray, mut weight, medium, depth, glass_surfaces } = path;
+            let Path { ray, travelled, mut weight, medium, depth, glass_surfaces } = path;
             let (target, distance) = if may_meet { self.meet(&ray, medium, depth) } else { self.behind(&ray) };
             first.get_or_insert((distance, target.thing()));
+            let travelled = travelled + distance;
             if distance < f32::INFINITY {
                 let clear = if medium.is_water() { (-self.haze * distance).exp() } else { 1.0 };
                 light += weight * self.haze_light * (1.0 - clear);
@@ -195,7 +205,7 @@ impl Scene {
                     light += weight * self.surfaces.shade_solid(&ray, &hit, place, arriving);
                 }
                 Target::Floor => {
-                    light += weight * self.floor(point, floor);
+                    light += weight * self.floor(point, self.covers(&ray, travelled), floor);
                     if weight.max_element() > PLAIN && depth + glass_surfaces <= self.effort.joints {
                         tiles = self.studio.tile(point).wrapping_add(31u32.wrapping_mul(tiles));
                     }
@@ -221,9 +231,9 @@ impl Scene {
                         let ray = Ray { origin: point + self.skin * side, direction };
                         if depth > DEPTH || glass_surfaces > GLASS_SURFACES {
                             let is_lost = medium.glass.is_some();
-                            return if is_lost { Vec3A::ZERO } else { weight * self.surroundings(&ray) };
+                            return if is_lost { Vec3A::ZERO } else { weight * self.surroundings(&ray, travelled) };
                         }
-                        waiting.extend(next.replace(Path { ray, weight, medium, depth, glass_surfaces }));
+                        waiting.extend(next.replace(Path { ray, travelled, weight, medium, depth, glass_surfaces }));
                         Vec3A::ZERO
                     };
                     let one_way = depth >= ONE_WAY_DEPTH && (here.in_water || here.glass.is_some());
@@ -238,7 +248,8 @@ impl Scene {
                     }
                     let mirrored = weight * reflectance;
                     if !here.is_water() && mirrored.max_element() < self.effort.faint_mirror[usize::from(is_pane)] {
-                        light += mirrored * self.surroundings(&Ray { origin: point, direction: crossing.reflected });
+                        light += mirrored
+                            * self.surroundings(&Ray { origin: point, direction: crossing.reflected }, travelled);
                     } else {
                         light += go_on(crossing.reflected, reflectance, here, depth + 1, glass_surfaces);
                     }
@@ -251,10 +262,27 @@ impl Scene {
         Seen { light: light.min(Vec3A::splat(BRIGHTEST)), distance, thing }
     }
 
-    /// What a ray would see if there were nothing but the surroundings.
-    fn surroundings(&self, ray: &Ray) -> Vec3A {
+    /// How what a ray from the camera meets first moves while the shutter is open.
+    fn moving(&self, ray: &Ray, may_meet: bool, shutter: &Shutter) -> Moving {
+        let (target, distance) = if may_meet { self.meet(ray, Medium::AIR, 0) } else { self.behind(ray) };
+        let velocity = match &target {
+            Target::Surroundings | Target::Floor => Vec3A::ZERO,
+            Target::Water(hit) => shutter.fluid(ray.at(hit.t)),
+            Target::Glass(hit) | Target::Solid(hit) => shutter.solid(hit),
+        };
+        Moving { distance, way: shutter.way(ray, distance, velocity) }
+    }
+
+    /// How much of the floor a pixel covers along x and z, m, when its ray has come this far.
+    fn covers(&self, ray: &Ray, travelled: f32) -> [f32; 2] {
+        let across = self.pixel * travelled;
+        [ray.direction.x, ray.direction.z].map(|along| across * (along / ray.direction.y).hypot(1.0))
+    }
+
+    /// What a ray that has come this far would see if there were nothing but the surroundings.
+    fn surroundings(&self, ray: &Ray, travelled: f32) -> Vec3A {
         match self.behind(ray) {
-            (Target::Floor, t) => self.studio.floor(ray.at(t), Vec3A::ONE),
+            (Target::Floor, t) => self.studio.floor(ray.at(t), self.covers(ray, travelled + t), Vec3A::ONE),
             _ => self.studio.sky(ray.direction),
         }
     }
@@ -320,14 +348,14 @@ impl Scene {
     }
 
     /// Light of the floor.
-    fn floor(&self, point: Vec3A, lit: Option<&FloorLight>) -> Vec3A {
+    fn floor(&self, point: Vec3A, covers: [f32; 2], lit: Option<&FloorLight>) -> Vec3A {
         let key_light = DIFFUSE * self.surfaces.key.light * self.surfaces.key.toward.y.max(0.05);
         let full_sky = self.surfaces.sky * SKY_MEAN;
         let sky = lit.and_then(|lit| lit.sky.at(point)).unwrap_or(full_sky);
         let key = lit.and_then(|lit| lit.key.at(point)).unwrap_or(Vec3A::ONE);
         // Light from the walls of the studio keeps shadows from going black.
         let fill = FILL * key_light * key.clamp(Vec3A::splat(0.35), Vec3A::ONE);
-        self.studio.floor(point, (key_light * key + sky + fill) / (key_light + full_sky + FILL * key_light))
+        self.studio.floor(point, covers, (key_light * key + sky + fill) / (key_light + full_sky + FILL * key_light))
     }
 }
 
@@ -349,7 +377,7 @@ mod tests {
     fn ball() -> Vec<Surface> {
         let pose = Pose { position: DVec3::new(0.5, 0.25, 0.5), rotation: DQuat::IDENTITY };
         let mesh = Shape::Sphere { radius: 0.2 }.surface(0.05).posed(&pose);
-        vec![Surface { name: "ball".into(), mesh, moves: false }]
+        vec![Surface { name: "ball".into(), mesh, velocities: vec![], moves: false }]
     }
 
     const SIZE: usize = 144;
@@ -370,7 +398,7 @@ mod tests {
         let mut settings = RenderSettings { size: Some([SIZE as u32; 2]), materials, ..Default::default() };
         settings.camera.from = Some(DVec3::new(0.5, 0.3, 2.5));
         settings.camera.at = Some(DVec3::new(0.5, 0.3, 0.5));
-        render(&WaterScene { grid: &grid, surfaces, water }, &settings)
+        render(&WaterScene { grid: &grid, surfaces, water }, None, &settings)
     }
 
     fn pixel(image: &Image, x: usize, y: usize) -> [i32; 3] {
@@ -413,7 +441,7 @@ mod tests {
     fn ball_behind_pane() -> Vec<Surface> {
         let pose = Pose { position: DVec3::new(0.5, 0.13, 1.0), rotation: DQuat::IDENTITY };
         let mesh = Shape::Box { size: DVec3::new(1.0, 0.26, 0.02) }.surface(1.0).posed(&pose);
-        let pane = Surface { name: "pane".into(), mesh, moves: false };
+        let pane = Surface { name: "pane".into(), mesh, velocities: vec![], moves: false };
         ball().into_iter().chain([pane]).collect()
     }
 

@@ -32,9 +32,10 @@ pub const WHITE: f32 = 1.55;
 const BOX_LIGHT: f32 = 1.6;
 /// Width of a box's soft edge.
 const EDGE: f32 = 0.06;
-/// Tiles along the domain's longest side, half the width of their joints as part of a tile, and how dark joints are.
+/// Tiles along the domain's longest side, half the widths of their joints and of the edges of these as part of a tile, and how dark joints are.
 const TILES: f32 = 8.0;
-const JOINT: f32 = 0.022;
+const JOINT: f32 = 0.0155;
+const JOINT_EDGE: f32 = 0.0065;
 const JOINT_SHADE: f32 = 0.80;
 /// Distances from the middle, in domain sizes, between which joints fade away.
 const JOINTS_FADE: [f32; 2] = [0.5, 1.6];
@@ -139,16 +140,17 @@ impl Studio {
         [point.x - self.middle.x, point.z - self.middle.z].map(|c| TILES * c / self.reach)
     }
 
-    /// The floor at a point where `arriving` of the open floor's light arrives.
-    pub fn floor(&self, point: Vec3A, arriving: Vec3A) -> Vec3A {
+    /// The floor around a point where `arriving` of the open floor's light arrives; of joints, the mean over a pixel that `covers` so much of it along x and z, m.
+    pub fn floor(&self, point: Vec3A, covers: [f32; 2], arriving: Vec3A) -> Vec3A {
         let away = (point - self.middle) / self.reach;
         let distance = away.length();
-        let tile = |c: f32| {
-            let from_joint = 0.5 - (c.rem_euclid(1.0) - 0.5).abs();
-            smoothstep([0.4 * JOINT, JOINT], from_joint)
+        let tile = |axis: usize| {
+            let from_joint = 0.5 - (self.tiles(point)[axis].rem_euclid(1.0) - 0.5).abs();
+            let half = (0.5 * TILES * covers[axis] / self.reach).max(JOINT_EDGE);
+            let of_joint = (JOINT + half - from_joint).clamp(0.0, 2.0 * JOINT.min(half));
+            1.0 - of_joint / (2.0 * half)
         };
-        let [x, z] = self.tiles(point).map(tile);
-        let tiles = x.min(z);
+        let tiles = tile(0).min(tile(1));
         let near = 1.0 - smoothstep(JOINTS_FADE, distance);
         let albedo = self.floor * (1.0 - near * (1.0 - JOINT_SHADE) * (1.0 - tiles));
         (albedo * arriving).lerp(self.horizon, smoothstep(HORIZON, distance))
