@@ -211,3 +211,56 @@ fn textures_and_metal() {
         .refuses(3, &["body.0.metal: 2 is out of range"]);
     place.check(SCENE.replace("density = 3", "density = 3\nroughness = -1")).refuses(3, &["body.0.roughness: -1"]);
 }
+
+/// A block as an OBJ file whose texture coordinates are all the same.
+fn block(u: f64) -> String {
+    let corners = ["0 0 0", "1 0 0", "1 1 0", "0 1 0", "0 0 1", "1 0 1", "1 1 1", "0 1 1"];
+    let faces = ["4 3 2 1", "5 6 7 8", "1 2 6 5", "3 4 8 7", "2 3 7 6", "4 1 5 8"];
+    let vertices = corners.map(|corner| format!("v {corner}\n")).concat();
+    let face = |face: &str| format!("f {}\n", face.split(' ').map(|v| format!("{v}/1")).collect::<Vec<_>>().join(" "));
+    format!("{vertices}vt {u} 0.5\n{}", faces.map(face).concat())
+}
+
+/// An image lies where the texture coordinates of the file say, on rigid and on elastic bodies: in the middle of one of its two pixels all has that colour.
+#[test]
+fn textures_by_coordinates() {
+    let place = Place::new();
+    place.write("two.png", IMAGE);
+    place.write("left.obj", block(0.25));
+    place.write("right.obj", block(0.75));
+    place.write("bare.obj", block(0.25).replace("/1", ""));
+    let mesh = |name: &str| format!("shape.mesh = {{ path = \"{name}.obj\", scale = 0.4 }}");
+    let painted = "density = 3\ntexture = { file = \"two.png\", uv = true }";
+    let of = |name: &str, looks: &str| {
+        SCENE
+            .replace("shape.sphere.radius = 0.2", &mesh(name))
+            .replace("density = 3", looks)
+            .replace("frames = 4", "frames = 1")
+    };
+    let elastic = |text: String| {
+        let stiff = text.replace("[[body]]", "[[elastic]]").replace("density = 3", "density = 3\nyoungs_modulus = 1e4");
+        stiff.replace("spin = { axis = [0, 1, 0], degrees_per_second = 300 }\n", "")
+    };
+    let drawn = |text: String| {
+        place.write("s.toml", text);
+        place.bathtub(&["run", "s.toml", "-q", "--overwrite"]).succeeds();
+        fs::read(place.path("out/s/preview/frame_0001.png")).unwrap()
+    };
+    for (name, colour) in [("left", "[1, 0, 0]"), ("right", "[0, 0, 1]")] {
+        let plain = of(name, &format!("density = 3\ncolour = {colour}"));
+        assert!(drawn(of(name, painted)) == drawn(plain.clone()), "{name}");
+        assert!(drawn(elastic(of(name, painted))) == drawn(elastic(plain)), "elastic, {name}");
+    }
+    let refused = |text: String, told: &str| {
+        place.write("s.toml", text);
+        let answer = place.bathtub(&["check", "s.toml"]);
+        assert!(matches!(answer.code, Some(3 | 4)) && answer.stderr.contains(told), "{answer:?}");
+    };
+    refused(of("bare", painted), "body.0.texture.uv: \"meshes/");
+    refused(SCENE.replace("density = 3", painted), "body.0.texture.uv: only a solid whose shape is an OBJ file");
+    refused(of("left", &painted.replace("uv", "size = 1, uv")), "`size` and `uv` exclude each other");
+    refused(
+        of("left", "density = 3\ntexture = { pattern = \"checker\", uv = true }"),
+        "texture coordinates are for images",
+    );
+}

@@ -3,9 +3,9 @@
 use crate::assets::MeshAsset;
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{ObstacleEntry, PoseKey, Rotation, SceneFile, ShapeEntry, Spin};
+use crate::file::{MeshFile, ObstacleEntry, PoseKey, Rotation, SceneFile, ShapeEntry, Spin};
 use crate::placement::{bounds, check_meets_domain};
-use bathtub_engine::geometry::{MeshFormat, Pose, Shape, TriMesh};
+use bathtub_engine::geometry::{Charts, MeshError, MeshFormat, Pose, Shape, TriMesh};
 use bathtub_engine::grid::{Axis, Grid};
 use bathtub_engine::solid::{Keyframe, Motion, Obstacle};
 use glam::{DQuat, DVec3};
@@ -52,6 +52,14 @@ impl Meshes {
             mesh.path = asset.path;
         }
         Ok(meshes)
+    }
+
+    /// The texture coordinates of a file, in metres.
+    pub fn charts(&self, mesh: &MeshFile) -> Result<Option<Charts>, MeshError> {
+        let Some(asset) = self.assets.iter().find(|asset| asset.path == mesh.path) else { return Ok(None) };
+        let extension = std::path::Path::new(&mesh.path).extension().unwrap_or_default().to_string_lossy();
+        let Some(format) = MeshFormat::from_extension(&extension) else { return Ok(None) };
+        Charts::read(format, &asset.bytes, mesh.scale.factor())
     }
 
     /// The surface in the file of this path.

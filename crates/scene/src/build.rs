@@ -104,7 +104,7 @@ pub fn load(path: &Path, options: &LoadOptions) -> Result<Scene, SceneError> {
         let rigid = shapes.into_iter().find(|(own, _)| *own == name).map(|(_, shape)| shape.surface(grid.dx));
         rigid.or_else(|| elastic::surface_at_rest(&file, soft.iter().find(|body| body.name == name)?))
     };
-    let render = pictures::settings(&document, &file, &images, rest)?;
+    let render = pictures::settings(&document, &file, (&images, &meshes), rest)?;
     let picture_warnings = pictures::warnings(&file, &render, &grid);
     let (fluid, filling) = match file.water {
         None => (FluidParams::Smoke(smoke::params(&document, &file, &meshes, &grid, &obstacles)?), None),

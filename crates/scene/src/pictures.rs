@@ -1,11 +1,11 @@
 //! What a scene says of its pictures: the camera's way, and what each solid is made of.
 
 use crate::assets::MeshAsset;
-use crate::bodies;
+use crate::bodies::{self, Meshes};
 use crate::document::Document;
 use crate::error::{ErrorKind, SceneError};
-use crate::file::{Appearance, MetalEntry, PatternName, SceneFile, TextureEntry, VelocityName, WallEntry};
-use bathtub_engine::geometry::TriMesh;
+use crate::file::{MetalEntry, PatternName, SceneFile, ShapeEntry, SolidEntry, TextureEntry, VelocityName, WallEntry};
+use bathtub_engine::geometry::{Charts, TriMesh};
 use bathtub_engine::grid::Grid;
 use bathtub_output::picture::{Image, decode_png};
 use bathtub_output::render::{
@@ -40,15 +40,23 @@ impl Images {
             let Some(texture) = &mut appearance.texture else { continue };
             let key = |name: &str| format!("{key}.texture{name}");
             let Some(written) = &mut texture.file else {
+                if texture.uv {
+                    let message = "texture coordinates are for images; name one as `file`, or remove `uv`";
+                    return Err(document.error_at(ErrorKind::Scene, &key(".uv"), message));
+                }
                 if texture.pattern.is_none() {
                     let message = "missing key `pattern` (\"checker\" or \"stripes\") or `file` (a PNG file)";
                     return Err(document.error_at(ErrorKind::Scene, &key(""), message));
                 }
                 continue;
             };
-            if texture.pattern.is_some() || texture.colour.is_some() {
-                let name = if texture.pattern.is_some() { "pattern" } else { "colour" };
-                let message = format!("`{name}` and `file` exclude each other; remove one");
+            let excluded = [
+                ("pattern", "file", texture.pattern.is_some()),
+                ("colour", "file", texture.colour.is_some()),
+                ("size", "uv", texture.uv && texture.size.is_some()),
+            ];
+            if let Some((name, other, _)) = excluded.into_iter().find(|(.., both)| *both) {
+                let message = format!("`{name}` and `{other}` exclude each other; remove one");
                 return Err(document.error_at(ErrorKind::Scene, &key(&format!(".{name}")), message));
             }
             let asset = read(written).map_err(|message| document.error_at(ErrorKind::Io, &key(".file"), message))?;
@@ -73,7 +81,7 @@ impl Images {
 pub fn settings(
     document: &Document,
     file: &SceneFile,
-    images: &Images,
+    (images, meshes): (&Images, &Meshes),
     rest: impl Fn(&str) -> Option<TriMesh>,
 ) -> Result<RenderSettings, SceneError> {
     let mut render = file.render.clone();
@@ -91,7 +99,7 @@ pub fn settings(
         let message = "blur needs velocities, and output.velocity = \"none\" leaves them out; remove one";
         return Err(document.error_at(ErrorKind::Scene, "render.motion_blur", message));
     }
-    render.materials = materials(file, images, rest);
+    render.materials = materials(document, file, (images, meshes), rest)?;
     render.frame_seconds = 1.0 / file.time.fps;
     render.open_sides = file.walls.sides().map(|sides| sides.map(|(_, wall)| wall == WallEntry::Open));
     Ok(render)
@@ -152,32 +160,70 @@ pub fn warnings(file: &SceneFile, render: &RenderSettings, grid: &Grid) -> Vec<S
 }
 
 /// What each solid is made of, by name; those without a colour get the next of the palette, counted in the order of the file's sections.
-fn materials(file: &SceneFile, images: &Images, rest: impl Fn(&str) -> Option<TriMesh>) -> BTreeMap<String, Material> {
-    let named = file.solids().flat_map(|(name, at, appearance)| {
-        bodies::copies(name, at).into_iter().map(move |(name, _)| (name, appearance))
-    });
-    let material = |((name, appearance), next): ((String, &Appearance), &[f32; 3])| {
+fn materials(
+    document: &Document,
+    file: &SceneFile,
+    (images, meshes): (&Images, &Meshes),
+    rest: impl Fn(&str) -> Option<TriMesh>,
+) -> Result<BTreeMap<String, Material>, SceneError> {
+    let mut palette = file.render.solids.iter().cycle();
+    let mut materials = BTreeMap::new();
+    for solid in file.solids() {
+        let charts = charts(document, &solid, meshes)?;
+        let SolidEntry { name, at, appearance, .. } = solid;
         let look = appearance.look.unwrap_or_default();
-        let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
-        let material = Material {
-            colour: appearance.colour.unwrap_or(default),
-            look,
-            roughness: appearance.roughness,
-            metal: appearance.metal.map_or(0.0, MetalEntry::part),
-            texture: appearance.texture.as_ref().and_then(|entry| texture(entry, images, rest(&name)?)),
-        };
-        (name, material)
+        for ((name, _), next) in bodies::copies(name, at).into_iter().zip(&mut palette) {
+            let default = if look == SolidLook::Glass { CLEAR_GLASS } else { *next };
+            let texture = appearance.texture.as_ref();
+            let material = Material {
+                colour: appearance.colour.unwrap_or(default),
+                look,
+                roughness: appearance.roughness,
+                metal: appearance.metal.map_or(0.0, MetalEntry::part),
+                texture: texture.and_then(|entry| self::texture(entry, images, charts.as_ref(), rest(&name)?)),
+            };
+            materials.insert(name, material);
+        }
+    }
+    Ok(materials)
+}
+
+/// The texture coordinates of a solid that is painted by them.
+fn charts(document: &Document, solid: &SolidEntry, meshes: &Meshes) -> Result<Option<Charts>, SceneError> {
+    if !solid.appearance.texture.as_ref().is_some_and(|texture| texture.uv) {
+        return Ok(None);
+    }
+    let refuse = |message: &str| {
+        let key = format!("{}.{}.texture.uv", solid.section, solid.number);
+        Err(document.error_at(ErrorKind::Geometry, &key, message))
     };
-    named.zip(file.render.solids.iter().cycle()).map(material).collect()
+    let Some(ShapeEntry::Mesh(mesh)) = solid.shape else {
+        return refuse("only a solid whose shape is an OBJ file has texture coordinates; give it one, or remove `uv`");
+    };
+    match meshes.charts(mesh) {
+        Ok(Some(charts)) => Ok(Some(charts)),
+        Ok(None) => refuse(&format!(
+            "\"{}\" has no texture coordinates (`vt`, OBJ files only); export them with the mesh, or remove `uv`",
+            mesh.path
+        )),
+        Err(error) => refuse(&format!("{}: {error}", mesh.path)),
+    }
 }
 
 /// The texture that `entry` means on a solid that looks like this at rest.
-fn texture(entry: &TextureEntry, images: &Images, rest: TriMesh) -> Option<Texture> {
+fn texture(entry: &TextureEntry, images: &Images, charts: Option<&Charts>, rest: TriMesh) -> Option<Texture> {
     let other = entry.colour.unwrap_or(PALE);
     let (paint, part) = match (entry.pattern, &entry.file) {
         (Some(PatternName::Checker), _) => (Paint::Checker(other), 0.25),
         (Some(PatternName::Stripes), _) => (Paint::Stripes(other), 0.25),
-        (None, file) => (Paint::Image(Arc::clone(images.image(file.as_ref()?)?)), 1.0),
+        (None, file) => {
+            let image = Arc::clone(images.image(file.as_ref()?)?);
+            let paint = match charts {
+                Some(charts) => Paint::Charted(image, charts.of(&rest).into()),
+                None => Paint::Image(image),
+            };
+            (paint, 1.0)
+        }
     };
     let size = entry.size.unwrap_or_else(|| part * rest.bounds().size().max_element());
     Some(Texture { paint, size: size as f32, rest: Arc::new(rest) })

@@ -1,6 +1,7 @@
 //! Surfaces and solids: triangle and tetrahedral meshes, primitive shapes, poses, signed distances.
 
 mod band;
+mod charts;
 mod check;
 mod crossings;
 mod distance;
@@ -12,6 +13,7 @@ mod tetrahedra;
 
 pub use band::{Band, Nearest};
 pub(crate) use band::{closest, rates};
+pub use charts::{Chart, Charts};
 pub use check::{MeshError, MeshWarning};
 pub use distance::{SampledDistance, SignedDistance};
 pub use formats::MeshFormat;

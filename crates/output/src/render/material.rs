@@ -1,7 +1,7 @@
 //! What solids are made of in pictures: colour, gloss, metal, and textures that lie where the body was at rest.
 //!
 //! A texture is laid by place: every triangle knows where its corners are in the body's own frame, at rest, so that it turns and bends with the body. Patterns
-//! fill space there; images are projected along the three axes and blended by the normal. Not done: texture coordinates of mesh files, and images that
+//! fill space there; images are projected along the three axes and blended by the normal, or lie where texture coordinates of the mesh file say. Not done: images that
 //! are made coarser where they are far away.
 
 use super::bvh::Hit;
@@ -10,7 +10,7 @@ use super::settings::{RenderSettings, SolidLook};
 use crate::frame::Surface;
 use crate::picture::Image;
 use bathtub_engine::geometry::TriMesh;
-use glam::Vec3A;
+use glam::{DVec2, Vec3A};
 use std::sync::Arc;
 
 /// What a solid is made of.
@@ -48,6 +48,8 @@ pub enum Paint {
     Stripes([f32; 3]),
     /// A picture, over and over.
     Image(Arc<Image>),
+    /// A picture, and where on it the corners of each triangle are: to the right and up, 0 to 1.
+    Charted(Arc<Image>, Arc<[[DVec2; 3]]>),
 }
 
 impl Material {
@@ -131,6 +133,11 @@ impl Finish {
             Paint::Checker(other) => self.alternate(field.x + field.y + field.z, *other),
             Paint::Stripes(other) => self.alternate(field.x, *other),
             Paint::Image(image) => projected(image, place, normal),
+            Paint::Charted(image, charts) => {
+                let [a, b, c] = charts[hit.triangle].map(|at| at.as_vec2());
+                let at = a + hit.weights[0] * (b - a) + hit.weights[1] * (c - a) - 0.5;
+                sampled(image, at.to_array())
+            }
         }
     }
 

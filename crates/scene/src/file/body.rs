@@ -141,6 +141,9 @@ pub struct TextureEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1e-9, max = 1e9))]
     pub size: Option<f64>,
+    /// Whether the image lies where the texture coordinates (`vt`) of the solid's OBJ file say, instead of being laid onto it along its axes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uv: bool,
     /// The pattern's other colour. Default: nearly white.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(inner(range(min = 0.0, max = 1.0)))]

@@ -80,12 +80,33 @@ pub struct SceneFile {
     pub joint: Vec<JointEntry>,
 }
 
+/// What all kinds of solids have.
+#[derive(Clone, Copy)]
+pub struct SolidEntry<'a> {
+    /// `obstacle`, `body` or `elastic`.
+    pub section: &'static str,
+    /// Its number there.
+    pub number: usize,
+    /// What it is called.
+    pub name: &'a Option<String>,
+    /// Where its copies are.
+    pub at: &'a [[f64; 3]],
+    /// Its geometry, unless it is made of tetrahedra.
+    pub shape: Option<&'a ShapeEntry>,
+    /// What it looks like.
+    pub appearance: &'a Appearance,
+}
+
 impl SceneFile {
-    /// The name and the copies' places of every solid, and what it looks like.
-    pub fn solids(&self) -> impl Iterator<Item = (&Option<String>, &[[f64; 3]], &Appearance)> {
-        let obstacles = self.obstacle.iter().map(|o| (&o.name, &o.at[..], &o.appearance));
-        let bodies = self.body.iter().map(|b| (&b.name, &b.at[..], &b.appearance));
-        obstacles.chain(bodies).chain(self.elastic.iter().map(|e| (&e.name, &e.at[..], &e.appearance)))
+    /// Every solid, in the order of the sections.
+    pub fn solids(&self) -> impl Iterator<Item = SolidEntry<'_>> {
+        let of = |section: &'static str| {
+            move |(number, (name, at, shape, appearance))| SolidEntry { section, number, name, at, shape, appearance }
+        };
+        let obstacles = self.obstacle.iter().map(|o| (&o.name, &o.at[..], Some(&o.shape), &o.appearance)).enumerate();
+        let bodies = self.body.iter().map(|b| (&b.name, &b.at[..], Some(&b.shape), &b.appearance)).enumerate();
+        let elastics = self.elastic.iter().map(|e| (&e.name, &e.at[..], e.shape.as_ref(), &e.appearance)).enumerate();
+        obstacles.map(of("obstacle")).chain(bodies.map(of("body"))).chain(elastics.map(of("elastic")))
     }
 
     /// What every solid looks like, with the key of its entry: `obstacle.0`, `body.2`, …

@@ -2,8 +2,8 @@
 //!
 //! Files come from anywhere, so nothing in them is believed: counts are compared with the bytes that
 //! are there before anything is allocated, every face is checked and named if it is wrong, and no
-//! sequence of bytes makes a reader panic. Only positions and faces are read; colours, normals,
-//! texture coordinates and groups are skipped. Polygons become fans about their first corner.
+//! sequence of bytes makes a reader panic. Only positions and faces are read, and texture coordinates of OBJ files where they are asked for; colours, normals
+//! and groups are skipped. Polygons become fans about their first corner.
 //!
 //! Why not a library: tobj names no face in its errors and splits a file into models, stl_io keeps
 //! f32 and trusts the word `solid`, and checking a PLY header before ply-rs reads it is most of a PLY reader.
@@ -11,6 +11,8 @@
 mod obj;
 mod ply;
 mod stl;
+
+pub(super) use obj::charts as obj_charts;
 
 use super::{MeshError, MeshWarning, TriMesh};
 use glam::DVec3;

@@ -1,7 +1,8 @@
-//! Wavefront OBJ: `v x y z` and `f a b c …`, everything else skipped.
+//! Wavefront OBJ: `v x y z` and `f a b c …`, and `vt u v` where they are asked for; everything else is skipped.
 
 use super::{Polygons, excerpt, lines, number, position, words};
-use crate::geometry::{MeshError, TriMesh};
+use crate::geometry::{Chart, MeshError, TriMesh};
+use glam::DVec2;
 
 pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
     let mut vertices = Vec::new();
@@ -30,9 +31,60 @@ pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
     polygons.into_mesh(vertices, 1)
 }
 
+/// The faces of a file that can be read all of whose corners have texture coordinates, as triangles.
+pub fn charts(bytes: &[u8]) -> Result<Vec<Chart>, MeshError> {
+    let (mut vertices, mut coordinates, mut faces) = (Vec::new(), Vec::new(), Vec::new());
+    for (line_number, line) in lines(bytes) {
+        let mut words = words(line);
+        match words.next() {
+            Some(b"v") => vertices.extend(position(&mut words)),
+            Some(b"vt") => {
+                let mut next = || words.next().and_then(number::<f64>);
+                let wrong =
+                    || syntax(line_number, format!("{} is not a texture coordinate: `vt` and numbers", excerpt(line)));
+                let first = next().ok_or_else(wrong)?;
+                coordinates.push(DVec2::new(first, next().unwrap_or(0.0)));
+            }
+            Some(b"f") => {
+                let corner = |word| Some((index(word, vertices.len())?, coordinate(word, coordinates.len())?));
+                if let Some(corners) = words.map(corner).collect::<Option<Vec<_>>>() {
+                    faces.push((line_number, line, corners));
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut charts = Vec::new();
+    for (line_number, line, corners) in faces {
+        let find = |&(vertex, coordinate): &(i64, i64)| {
+            let missing = |what: &str, number: i64| {
+                syntax(line_number, format!("{} is not a face: there is no {what} {}", excerpt(line), number + 1))
+            };
+            let corner = *vertices.get(vertex as usize).ok_or_else(|| missing("vertex", vertex))?;
+            let at = *coordinates.get(coordinate as usize).ok_or_else(|| missing("texture coordinate", coordinate))?;
+            Ok((corner, at))
+        };
+        let corners = corners.iter().map(find).collect::<Result<Vec<_>, MeshError>>()?;
+        charts.extend((2..corners.len()).map(|n| {
+            let [a, b, c] = [corners[0], corners[n - 1], corners[n]];
+            Chart { corners: [a.0, b.0, c.0], at: [a.1, b.1, c.1] }
+        }));
+    }
+    Ok(charts)
+}
+
 /// Zero-based vertex of `7`, `7/1`, `7//3` or `7/1/3`; negative numbers count back from the last vertex so far.
 fn index(word: &[u8], vertices: usize) -> Option<i64> {
-    let written: i64 = number(word.split(|&b| b == b'/').next()?)?;
+    zero_based(word.split(|&b| b == b'/').next()?, vertices)
+}
+
+/// The same of the texture coordinate, if there is one.
+fn coordinate(word: &[u8], coordinates: usize) -> Option<i64> {
+    zero_based(word.split(|&b| b == b'/').nth(1)?, coordinates)
+}
+
+fn zero_based(word: &[u8], vertices: usize) -> Option<i64> {
+    let written: i64 = number(word)?;
     Some(if written < 0 && written >= -(vertices as i64) {
         vertices as i64 + written
     } else {
