@@ -21,7 +21,7 @@ pub struct Effort {
     pub different: f32,
     /// A pixel of which two rays show the same, but for this part of white, needs no more.
     pub same: f32,
-    /// Rays towards the sky, and towards the key light, for each ray that meets a surface: at first, and where some of these meet something and others do not.
+    /// Rays towards the sky for each ray that meets a surface: at first, and where one of these meets something; as many as then go to the key light where a part of it is hidden.
     pub shadow_rays: [u32; 2],
     /// Of a pixel's rays that all meet one solid behind smoke, every so many goes through the smoke.
     pub same_solid: usize,

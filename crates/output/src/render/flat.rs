@@ -177,7 +177,11 @@ impl<'a> Ink<'a> {
             let across = |values: &[f32], di: isize, dj: isize| {
                 0.5 * (plane.at(values, i + di, j + dj) - plane.at(values, i - di, j - dj))
             };
-            *w = across(&v, 1, 0) - across(&u, 0, 1);
+            // Velocities that were not kept read as zero: beyond them nothing is known to turn.
+            let is_known = |di: isize, dj: isize| [&u, &v].map(|values| plane.at(values, i + di, j + dj)) != [0.0; 2];
+            if [(1, 0), (-1, 0), (0, 1), (0, -1)].into_iter().all(|(di, dj)| is_known(di, dj)) {
+                *w = across(&v, 1, 0) - across(&u, 0, 1);
+            }
         }
         let typical = (turning.iter().map(|w| w * w).sum::<f32>() / turning.len() as f32).sqrt();
         turning.iter_mut().for_each(|w| *w /= (1.5 * typical).max(f32::MIN_POSITIVE));

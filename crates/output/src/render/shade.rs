@@ -14,6 +14,8 @@ use glam::Vec3A;
 pub const DIFFUSE: f32 = 0.5;
 /// What the ground sends back of light between it and solids.
 const GROUND_ALBEDO: Vec3A = Vec3A::splat(0.3);
+/// Rays towards the rim of the key light: an edge that none of them tells hides less than a tenth of it.
+const RIM: u32 = 4;
 /// Mean over directions, by the cosine law, of the brightness of the open sky: 0.65 + 0.35 · ⅔.
 pub const SKY_MEAN: f32 = 0.65 + 0.35 * 2.0 / 3.0;
 
@@ -239,20 +241,21 @@ impl Surfaces {
         if normal.dot(self.key.toward) < -self.key.radius {
             return 0.0;
         }
-        let [few, all] = self.rays;
-        let seen = |n: u32| {
-            let square = even_point(place.sample * all + n, place.noise);
+        let seen = |square: [f32; 2]| {
             let ray = Ray { origin: start, direction: self.key.sample(square) };
             match normal.dot(ray.direction) > 0.0 && !self.solids.occluded(&ray, f32::INFINITY) {
                 true => self.past_glass(&ray, f32::INFINITY),
                 false => 0.0,
             }
         };
-        let first: f32 = (0..few).map(seen).sum();
-        if first == 0.0 || first == few as f32 {
-            return first / few as f32;
+        // From the rim of the disc one sees best whether all of it is hidden, or nothing.
+        let rim = |n: u32| seen([1.0, (place.noise[1] + n as f32 / RIM as f32).fract()]);
+        let first: f32 = (0..RIM).map(rim).sum();
+        if first == 0.0 || first == RIM as f32 {
+            return first / RIM as f32;
         }
-        (first + (few..all).map(seen).sum::<f32>()) / all as f32
+        let all = self.rays[1];
+        (0..all).map(|n| seen(even_point(place.sample * all + n, place.noise))).sum::<f32>() / all as f32
     }
 
     /// Light from the sky and from what hides it, for a diffuse surface of normal `n`.
