@@ -5,7 +5,7 @@ use crate::limits;
 use bathtub_engine::geometry::{Bounds, TetMesh};
 use bathtub_engine::solid::Interface;
 use bathtub_engine::solid::elastic::Elastic;
-use bathtub_output::render::smoke_bytes;
+use bathtub_output::render::{pixels, smoke_bytes};
 use std::fs::read_to_string;
 
 /// Bytes per cell of smoke at the peak of a step: fields, workspace, pressure hierarchy, and what is written of them. Measured, like all
@@ -62,8 +62,15 @@ const BYTES_PER_FACTOR: f64 = 3300.0;
 /// Code, buffers and threads: of smoke, and of water.
 const FIXED_BYTES: [f64; 2] = [15e6, 18e6];
 
-/// A picture and the animation: of smoke, and of water, with the search tree of its surface.
+/// A picture of a preview's size and the animation: of smoke, and of water, with the search tree of its surface.
 const PICTURE_BYTES: [f64; 2] = [22e6, 50e6];
+
+/// Pixels of that, and bytes of each that there are more, or less.
+const PREVIEW_PIXELS: f64 = 420_000.0;
+const BYTES_PER_PIXEL: f64 = 56.0;
+
+/// Bytes per pixel of what is blurred.
+const BYTES_PER_PIXEL_OF_BLUR: f64 = 30.0;
 
 /// A picture of flat smoke, and bytes per cell of one of flat water; measured on 128² and 256² cells.
 const FLAT_PICTURE_BYTES: f64 = 12e6;
@@ -175,12 +182,16 @@ impl Memory {
             let density = grid.map_or(8.0 * cells, |grid| smoke_bytes(&grid, &file.render));
             step + density + BYTES_PER_CELL_OF_LIGHT * cells
         };
+        let pixels = pixels(&file.render);
         let picture = match (is_flat, is_water) {
             (true, true) => PICTURE_BYTES_PER_CELL_OF_FLAT_WATER * cells,
             (true, false) => FLAT_PICTURE_BYTES,
-            (false, _) => PICTURE_BYTES[usize::from(is_water)],
+            (false, _) => (PICTURE_BYTES[usize::from(is_water)] + BYTES_PER_PIXEL * (pixels - PREVIEW_PIXELS)).max(0.0),
         };
-        let blur = if file.render.motion_blur > 0.0 && !is_flat { BYTES_PER_CELL_OF_BLUR * cells } else { 0.0 };
+        let blur = match file.render.motion_blur > 0.0 && !is_flat {
+            true => BYTES_PER_CELL_OF_BLUR * cells + BYTES_PER_PIXEL_OF_BLUR * pixels,
+            false => 0.0,
+        };
         Self { contents, bytes: drawn + picture + blur, undrawn: step }
     }
 

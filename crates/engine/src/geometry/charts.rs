@@ -81,8 +81,16 @@ mod tests {
     #[test]
     fn files_without_coordinates_have_none() {
         let read = |text: &str| Charts::read(MeshFormat::Obj, text.as_bytes(), DVec3::ONE);
-        assert!(read(&SQUARE.replace("f 1/1 2/2 3/3 4/4", "f 1 2 3")).unwrap().is_none());
-        assert!(read(&SQUARE.replace("3/3", "3//3")).unwrap().is_none(), "all corners or none");
+        assert!(read("v 0 0 0\nv 1 0 0\nv 1 1 0\nf 1 2 3\n").unwrap().is_none());
+        for partly in ["1/1 2/2 3//3", "1/1 2/2 3/x", "1/1 2/ 3/3", "1 2 3"] {
+            let error = read(&SQUARE.replace("1/1 2/2 3/3 4/4", partly)).err().unwrap().to_string();
+            assert!(
+                error.contains(&format!("OBJ line 9: `f {partly}` is a face without a texture coordinate")),
+                "{error}"
+            );
+        }
+        let error = read(&SQUARE.replace("vt 0.5 1", "vt nan 1")).err().unwrap().to_string();
+        assert_eq!(error, "OBJ line 7: `vt nan 1` is not a texture coordinate: `vt` and numbers");
         let wrong = read(&SQUARE.replace("3/3", "3/9")).err().unwrap().to_string();
         assert_eq!(wrong, "OBJ line 9: `f 1/1 2/2 3/9 4/4` is not a face: there is no texture coordinate 9");
         assert!(Charts::read(MeshFormat::Stl, b"solid", DVec3::ONE).unwrap().is_none());

@@ -83,6 +83,11 @@ pub fn smoke_bytes(grid: &Grid, settings: &RenderSettings) -> f64 {
     times.map(|time| trace::density_bytes(grid, &still(settings, grid, time))).fold(0.0, f64::max)
 }
 
+/// How many pixels a picture has, roughly where its size follows the domain.
+pub fn pixels(settings: &RenderSettings) -> f64 {
+    settings.size.map_or(settings.quality.area(), |[width, height]| f64::from(width) * f64::from(height))
+}
+
 /// Where the camera is at a time, m; a flat scene is drawn without one.
 pub fn camera_at(grid: &Grid, settings: &RenderSettings, time: f64) -> Option<DVec3> {
     (!is_flat(grid)).then(|| camera_position(settings, grid, time))

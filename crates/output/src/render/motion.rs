@@ -1,9 +1,8 @@
 //! Motion blur: what moves while the shutter is open is spread along its way across the picture.
 //!
-//! A picture is taken sharp, with the way of what each pixel shows; then each pixel gathers what comes over it. This is done along the longest
-//! way around it only \[McGuire et al. 2012\], so things that cross there are spread in each other's direction. A pixel that goes a way of w pixels is over each place of
-//! it for 1/w of the time: what is before a pixel covers it by the sum of those parts, and the rest of the light is the pixel's own where its own thing is all the time, or
-//! that of what is behind beside it.
+//! A picture is taken sharp, with the way of what each pixel shows. What goes a way of w pixels is over each place of it for 1/w of the time: each pixel
+//! gives that part of its light to every place on its way that shows nothing nearer. What is nearer than a pixel covers it by the sum of those parts; the rest of its
+//! light is that of its own thing for as long as that is there, and then what is behind beside it, as \[McGuire et al. 2012\] have it.
 //!
 //! \[McGuire et al. 2012\]: A reconstruction filter for plausible motion blur. ACM SIGGRAPH Symposium on Interactive 3D Graphics and Games 2012.
 
@@ -11,17 +10,17 @@ use super::bvh::Hit;
 use super::camera::{Camera, Ray};
 use super::volume::Lattice;
 use crate::frame::{Frame, Surface};
-use glam::{Vec2, Vec3A};
+use glam::{Vec2, Vec3A, Vec4};
 use rayon::prelude::*;
 
 /// A way counts at most as long as this part of the picture's height.
 const LONGEST: f32 = 0.1;
 /// Shorter ways are not seen, pixels.
 const SHORTEST: f32 = 0.7;
-/// Pixels between two that are gathered along a way, at most.
-const APART: f32 = 1.5;
 /// What is nearer by this part of the distance is before a thing.
 const BEFORE: f32 = 0.02;
+/// Rows of the picture that are found together.
+const BAND: usize = 64;
 /// Where what is behind everything is taken to be, m along a ray, in widths of the domain.
 const FAR: f32 = 1e3;
 
@@ -83,108 +82,117 @@ pub struct Moving {
     pub way: Vec2,
 }
 
+impl Moving {
+    fn is_before(&self, other: &Self) -> bool {
+        self.distance < other.distance * (1.0 - BEFORE)
+    }
+
+    fn rests(&self) -> bool {
+        self.way.length_squared() < SHORTEST * SHORTEST
+    }
+}
+
 /// Light of every pixel of a picture of this size, in rows, after everything has gone its way.
-pub fn blurred([width, height]: [u32; 2], sharp: &[Vec3A], moving: &[Moving]) -> Vec<Vec3A> {
-    let ways = Ways::new([width, height], moving);
+pub fn blurred(size: [u32; 2], sharp: &[Vec3A], moving: &[Moving]) -> Vec<Vec3A> {
+    let size = size.map(|n| n as usize);
+    let moving = with_rims(size, moving);
+    let shot = Shot { size, sharp, moving: &moving };
     let mut light = vec![Vec3A::ZERO; sharp.len()];
-    light.par_chunks_mut(width as usize).enumerate().for_each(|(y, row)| {
-        for (x, light) in row.iter_mut().enumerate() {
-            *light = gathered(&ways, sharp, moving, [x, y]);
-        }
-    });
+    light.par_chunks_mut(BAND * size[0]).enumerate().for_each(|(n, light)| shot.band(BAND * n, light));
     light
 }
 
-/// Light that is over a pixel while the shutter is open.
-fn gathered(ways: &Ways, sharp: &[Vec3A], moving: &[Moving], [x, y]: [usize; 2]) -> Vec3A {
-    let n = x + ways.size[0] * y;
-    let here = &moving[n];
-    let along = ways.around([x, y]);
-    let length = along.length();
-    if length < SHORTEST {
-        return sharp[n];
-    }
-    let each_side = (0.5 * length / APART).ceil() as i32;
-    let apart = 0.5 * length / each_side as f32;
-    let direction = along / length;
-    let reach = |moving: &Moving| 0.5 * ways.limited(moving.way).length();
-    let own_reach = reach(here);
-
-    // Before this pixel, of its own thing, and behind: light, and for how much of the time or how often.
-    let [mut before, mut own, mut behind] = [(Vec3A::ZERO, 0.0f32); 3];
-    for n in -each_side..=each_side {
-        let off = apart * n as f32;
-        let at = (Vec2::new(x as f32, y as f32) + off * direction).round();
-        if at.cmplt(Vec2::ZERO).any() || at.x >= ways.size[0] as f32 || at.y >= ways.size[1] as f32 {
-            continue;
-        }
-        let there = at.x as usize + ways.size[0] * at.y as usize;
-        let (light, there) = (sharp[there], &moving[there]);
-        let reach = reach(there);
-        let is_behind = there.distance > here.distance * (1.0 + BEFORE);
-        if is_behind {
-            if off.abs() <= own_reach.max(apart) {
-                behind = (behind.0 + light, behind.1 + 1.0);
-            }
-        } else {
-            // Of the time, what is gathered here for as much of the way as is not nearer to the next place.
-            let reach = reach.max(1e-3);
-            let part = (reach + 0.5 * apart - off.abs()).clamp(0.0, apart.min(2.0 * reach)) / (2.0 * reach);
-            let layer = if there.distance < here.distance * (1.0 - BEFORE) { &mut before } else { &mut own };
-            *layer = (layer.0 + part * light, layer.1 + part);
-        }
-    }
-    let mean = |(light, sum): (Vec3A, f32)| light / sum.max(f32::MIN_POSITIVE);
-    // What is not known to be behind is like what is here.
-    let uncovered = match behind.1 > 0.0 && own.1 < 1.0 {
-        true => own.0 + (1.0 - own.1) * mean(behind),
-        false => mean(own),
+/// Ways that are not too long; a pixel beside one that is nearer and goes farther goes with it: it may show a little of that.
+fn with_rims([width, height]: [usize; 2], moving: &[Moving]) -> Vec<Moving> {
+    let most = LONGEST * height as f32;
+    let rim = |n: usize| {
+        let (x, y) = (n % width, n / width);
+        let beside = [
+            (x > 0, n.wrapping_sub(1)),
+            (x + 1 < width, n + 1),
+            (y > 0, n.wrapping_sub(width)),
+            (y + 1 < height, n + width),
+        ];
+        let here = moving[n];
+        let faster = |other: &Moving| other.is_before(&here) && other.way.length_squared() > here.way.length_squared();
+        let beside = beside.into_iter().filter(|(is_there, _)| *is_there).map(|(_, m)| moving[m]).filter(faster);
+        let Moving { distance, way } = beside.min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(here);
+        Moving { distance, way: way.clamp_length_max(most) }
     };
-    let covered = before.1.min(1.0);
-    covered * mean(before) + (1.0 - covered) * uncovered
+    (0..moving.len()).into_par_iter().map(rim).collect()
 }
 
-/// The longest ways in tiles of a picture.
-struct Ways {
+/// What a picture shows, and where it goes.
+struct Shot<'a> {
     size: [usize; 2],
-    /// The longest that counts, pixels.
-    most: f32,
-    /// Edge of a tile, pixels: nothing comes from farther than from the next.
-    tile: usize,
-    tiles: [usize; 2],
-    longest: Vec<Vec2>,
+    sharp: &'a [Vec3A],
+    moving: &'a [Moving],
 }
 
-impl Ways {
-    fn new(size: [u32; 2], moving: &[Moving]) -> Self {
-        let size = size.map(|n| n as usize);
-        let most = LONGEST * size[1] as f32;
-        let tile = (0.5 * most).ceil() as usize;
-        let tiles = size.map(|n| n.div_ceil(tile));
-        let mut ways = Self { size, most, tile, tiles, longest: vec![Vec2::ZERO; tiles[0] * tiles[1]] };
-        for (n, moving) in moving.iter().enumerate() {
-            let tile = n % size[0] / ways.tile + tiles[0] * (n / size[0] / ways.tile);
-            let way = ways.limited(moving.way);
-            ways.longest[tile] = longer(ways.longest[tile], way);
+/// What is over a pixel for a part of the time: light by that part, and the part.
+#[derive(Clone, Copy, Default)]
+struct Over {
+    /// What is nearer than the pixel.
+    before: Vec4,
+    /// What is of the pixel's own thing, if that moves.
+    own: Vec4,
+}
+
+impl Shot<'_> {
+    /// Light of the rows from this one.
+    fn band(&self, first: usize, light: &mut [Vec3A]) {
+        let [width, height] = self.size;
+        let rows = first..first + light.len() / width;
+        let mut over = vec![Over::default(); light.len()];
+        let reach = (0.5 * LONGEST * height as f32).ceil() as usize + 1;
+        for n in width * rows.start.saturating_sub(reach)..width * (rows.end + reach).min(height) {
+            let going = &self.moving[n];
+            if going.rests() {
+                continue;
+            }
+            let part = going.way.length().ceil().recip();
+            let given = (part * self.sharp[n]).extend(part);
+            for at in self.places(n).filter(|at| rows.contains(&(at / width))) {
+                let there = &self.moving[at];
+                if there.is_before(going) {
+                    continue;
+                }
+                let over = &mut over[at - width * rows.start];
+                let is_own = !there.rests() && !going.is_before(there);
+                *(if is_own { &mut over.own } else { &mut over.before }) += given;
+            }
         }
-        ways
+        for (n, (light, over)) in (width * rows.start..).zip(light.iter_mut().zip(&over)) {
+            let covered = over.before.w.min(1.0);
+            *light = covered * mean(over.before) + (1.0 - covered) * self.uncovered(n, over.own);
+        }
     }
 
-    fn limited(&self, way: Vec2) -> Vec2 {
-        way.clamp_length_max(self.most)
+    /// Light of a pixel but for what is before it.
+    fn uncovered(&self, n: usize, own: Vec4) -> Vec3A {
+        let here = &self.moving[n];
+        if here.rests() || own.w == 0.0 {
+            return self.sharp[n];
+        }
+        let behind = self.places(n).filter(|&at| here.is_before(&self.moving[at]));
+        let behind = behind.fold(Vec4::ZERO, |sum, at| sum + self.sharp[at].extend(1.0));
+        // What is not known to be behind is like what is here.
+        if behind.w > 0.0 && own.w < 1.0 { Vec3A::from_vec4(own) + (1.0 - own.w) * mean(behind) } else { mean(own) }
     }
 
-    /// The longest in the tile of a pixel and those beside it.
-    fn around(&self, pixel: [usize; 2]) -> Vec2 {
-        let [i, j] = pixel.map(|p| p / self.tile);
-        let near = |n: usize, axis: usize| n.saturating_sub(1)..(n + 2).min(self.tiles[axis]);
-        let beside = near(j, 1).flat_map(|row| near(i, 0).map(move |column| column + self.tiles[0] * row));
-        beside.map(|tile| self.longest[tile]).fold(Vec2::ZERO, longer)
+    /// The pixels on the way of one, in the picture or left out.
+    fn places(&self, n: usize) -> impl Iterator<Item = usize> {
+        let [width, height] = self.size;
+        let (place, way) = (Vec2::new((n % width) as f32, (n / width) as f32), self.moving[n].way);
+        let steps = way.length().ceil();
+        let at = move |step: i32| (place + way * ((step as f32 + 0.5) / steps - 0.5)).round();
+        let is_inside = move |at: &Vec2| at.cmpge(Vec2::ZERO).all() && at.x < width as f32 && at.y < height as f32;
+        (0..steps as i32).map(at).filter(is_inside).map(move |at| at.x as usize + width * at.y as usize)
     }
 }
 
-fn longer(one: Vec2, other: Vec2) -> Vec2 {
-    if other.length_squared() > one.length_squared() { other } else { one }
+fn mean(sum: Vec4) -> Vec3A {
+    Vec3A::from_vec4(sum) / sum.w.max(f32::MIN_POSITIVE)
 }
 
 #[cfg(test)]

@@ -273,25 +273,26 @@ impl Stage {
 
     /// How what a ray shows moves while the shutter is open: smoke and what is behind it by how much is seen of each.
     fn moving(&self, sight: &Sight, shutter: &Shutter) -> Moving {
-        let Sight { ray, distance, .. } = sight;
-        let velocity = match &sight.target {
-            Target::Solid(hit) => shutter.solid(hit),
-            Target::Ground | Target::Backdrop => Vec3A::ZERO,
+        let ray = &sight.ray;
+        let glass = sight.through_glass.then(|| self.surfaces.glass.nearest(ray, sight.distance)).flatten();
+        let (distance, velocity) = match (&glass, &sight.target) {
+            (Some(hit), _) | (None, Target::Solid(hit)) => (hit.t, shutter.solid(hit)),
+            (None, Target::Ground | Target::Backdrop) => (sight.distance, Vec3A::ZERO),
         };
-        let behind = shutter.way(ray, *distance, velocity);
+        let behind = shutter.way(ray, distance, velocity);
         let (mut clear, mut sum) = (1.0, 0.0);
-        self.through_smoke(ray, *distance, 0.5, |_, t, depth, _| {
+        self.through_smoke(ray, distance, 0.5, |_, t, depth, _| {
             let passed = (-depth).exp();
             sum += clear * (1.0 - passed) * t;
             clear *= passed;
             clear >= OPAQUE
         });
         if clear == 1.0 {
-            return Moving { distance: *distance, way: behind };
+            return Moving { distance, way: behind };
         }
         let middle = sum / (1.0 - clear);
         let smoke = shutter.way(ray, middle, shutter.fluid(ray.at(middle)));
-        Moving { distance: if clear < 0.5 { middle } else { *distance }, way: smoke.lerp(behind, clear) }
+        Moving { distance: if clear < 0.5 { middle } else { distance }, way: smoke.lerp(behind, clear) }
     }
 
     /// Call `meet` with points of a ray in smoke up to a distance, how far away each is, the optical depth of a step there, and whether there was none just before;

@@ -12,15 +12,23 @@ use rayon::prelude::*;
 
 /// Lattice spacings per cell.
 pub const FINER: usize = 2;
-/// Blur passes [1 2 1]/4 of the narrow kernel (standard deviation 0.41 cells) and of the wide one (0.74 cells).
+/// Blur passes [1 2 1]/4 of the narrow kernel, which shows drops (standard deviation 0.41 cells), of that of films, which reaches from one of their particles to the
+/// next (0.54 cells), and of the wide one (0.74 cells).
 const NARROW_PASSES: usize = 1;
+const FILM_PASSES: usize = 2;
 const WIDE_PASSES: usize = 4;
 /// Cells around the particles that the kernels may reach; the outermost lattice points stay empty.
 const MARGIN: usize = 3;
 /// Passes, with a whole cell between samples, from there to the bulk density (1.24 cells).
 const BULK_PASSES: usize = 2;
 /// Density of spray at its particles, when 1 is full and the surface is at 0.5: makes a lone particle a blob of its volume.
-const SPRAY_DENSITY: f32 = 0.6;
+const DROP_DENSITY: f32 = 0.6;
+/// The same in films.
+const FILM_DENSITY: f32 = 0.64;
+/// A particle is in a film where the kernel finds so many times what a lone one has of itself: the least and what is enough.
+const TOGETHER: [f32; 2] = [2.0, 6.0];
+/// That, for a share of 1, on the mean: ⅜ along each axis on a point of the lattice, 5⁄16 half-way between two.
+const OWN_DENSITY: f32 = 0.04;
 /// Open part of the space around the face of a plane solid: beyond, spray is not continued.
 const AT_FACE: f32 = 0.5;
 /// Particles where the bulk density is below the first are spray, those above the second are not. At the surface of a
@@ -80,6 +88,7 @@ impl Density {
         let particles = Particles::sorted(&lattice, positions, origin, spacing);
         let sums = lattice.blurred(particles.spread(&lattice, share), NARROW_PASSES);
         let narrow = up_to_faces(sums.clone(), &narrow_open);
+        let film = up_to_faces(lattice.blurred(sums.clone(), FILM_PASSES - NARROW_PASSES), &narrow_open);
         let wide = relative_to(lattice.blurred(sums, WIDE_PASSES - NARROW_PASSES), &wide_open);
 
         let coarse = lattice.every(FINER);
@@ -90,17 +99,25 @@ impl Density {
             spacing: grid.dx,
         };
 
-        // Away from large bodies each particle alone is raised to the density that shows it, in the narrow kernel. It finds itself there
-        // at least, wherever it is: ⅜ of its share along each axis, half-way between points.
-        let spray = particles.reweighted(&lattice, |at| {
-            let alone = 1.0 - smoothstep(SPRAY, coarse.sample(&bulk.values, at.map(|c| c / FINER as f32)));
-            if alone == 0.0 { 0.0 } else { alone * (SPRAY_DENSITY / lattice.sample(&narrow, at)).max(1.0) }
-        });
-        drop(narrow);
-        let spray = up_to_faces(lattice.blurred(spray.spread(&lattice, share), NARROW_PASSES), &narrow_open);
+        // Away from large bodies each particle is raised to the density that shows it. It finds itself there at least, wherever it is.
+        let raised = |passes: usize, around: Vec<f32>, density: &(dyn Fn(f32) -> f32 + Sync)| {
+            let spray = particles.reweighted(&lattice, |at| {
+                let alone = 1.0 - smoothstep(SPRAY, coarse.sample(&bulk.values, at.map(|c| c / FINER as f32)));
+                if alone == 0.0 {
+                    return 0.0;
+                }
+                let here = lattice.sample(&around, at);
+                alone * (density(here) / here).max(1.0)
+            });
+            drop(around);
+            up_to_faces(lattice.blurred(spray.spread(&lattice, share), passes), &narrow_open)
+        };
+        let drops = raised(NARROW_PASSES, narrow, &|_| DROP_DENSITY);
+        let together = |here: f32| smoothstep(TOGETHER, here / (OWN_DENSITY * share));
+        let films = raised(FILM_PASSES, film, &|here| FILM_DENSITY * together(here));
         // A blur moves a curved surface inwards; taking off what a second blur would move once more undoes that.
         let twice = lattice.blurred(wide.clone(), WIDE_PASSES);
-        let (dims, values) = lattice.padded(&wide, &twice, &spray);
+        let (dims, values) = lattice.padded(&wide, &twice, [&drops, &films]);
         Some(Self { dims, origin, spacing, values, bulk })
     }
 
@@ -263,8 +280,8 @@ impl Lattice {
         values
     }
 
-    /// The larger of 2 `once` − `twice` and `spray`, with a layer of zeros around.
-    fn padded(&self, once: &[f32], twice: &[f32], spray: &[f32]) -> ([usize; 3], Vec<f32>) {
+    /// The largest of 2 `once` − `twice` and each of `spray`, with a layer of zeros around.
+    fn padded(&self, once: &[f32], twice: &[f32], spray: [&[f32]; 2]) -> ([usize; 3], Vec<f32>) {
         let dims = self.dims.map(|n| n + 2);
         let mut values = vec![0.0; dims.iter().product()];
         values.par_chunks_mut(dims[0] * dims[1]).enumerate().skip(1).take(self.dims[2]).for_each(|(k, layer)| {
@@ -272,7 +289,7 @@ impl Lattice {
                 let from = self.dims[0] * j + self.layer() * (k - 1);
                 let row = &mut layer[dims[0] * (j + 1) + 1..][..self.dims[0]];
                 for (i, value) in row.iter_mut().enumerate() {
-                    *value = (2.0 * once[from + i] - twice[from + i]).max(spray[from + i]);
+                    *value = (2.0 * once[from + i] - twice[from + i]).max(spray[0][from + i]).max(spray[1][from + i]);
                 }
             }
         });
@@ -422,8 +439,8 @@ mod tests {
         for depth in [1.0, 1.1, 1.25, 1.5, 1.6, 3.0] {
             let at = DVec3::new(0.6 - depth * grid.dx, 0.53, 0.6);
             let density = Density::new(&[at], 1e-3 / 8.0, &grid, Some(&open)).unwrap();
-            // Raised to 0.6 where it is, it gives no lattice point more than a particle on that point would have: (½/⅜)³ as much.
-            let most = SPRAY_DENSITY * (4.0f32 / 3.0).powi(3);
+            // Raised to this where it is, it gives no lattice point more than a particle on that point would have: (½/⅜)³ as much.
+            let most = DROP_DENSITY * (4.0f32 / 3.0).powi(3);
             let highest = density.values.iter().copied().fold(0.0, f32::max);
             assert!(density.values.iter().all(|v| v.is_finite()), "{depth} cells deep");
             assert!((LEVEL..=most).contains(&highest), "{depth} cells deep: {highest} of {most}");

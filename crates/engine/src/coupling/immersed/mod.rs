@@ -392,12 +392,15 @@ impl Immersed {
                 Mover::Scripted(motion) => (motion.pose(time), motion.velocity(time, INSTANT)),
                 Mover::Answers => (body.pose, body.velocity),
             };
+            // What has left stays where it was last seen.
+            let velocity = if body.is_there { velocity } else { RigidVelocity::REST };
             let mut mesh = body.surface.posed(&pose);
             let velocities = match body.deforming() {
                 Some(deforming) => {
                     let used = mesh.used_vertices();
                     mesh.drop_unused_vertices();
-                    deforming.velocities.iter().zip(used).filter_map(|(v, is_used)| is_used.then_some(*v)).collect()
+                    let used = deforming.velocities.iter().zip(used).filter(|(_, is_used)| *is_used);
+                    used.map(|(v, _)| if body.is_there { *v } else { DVec3::ZERO }).collect()
                 }
                 None => mesh.vertices.iter().map(|&vertex| velocity.at(vertex)).collect(),
             };

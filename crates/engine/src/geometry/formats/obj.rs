@@ -31,9 +31,9 @@ pub fn parse(bytes: &[u8]) -> Result<TriMesh, MeshError> {
     polygons.into_mesh(vertices, 1)
 }
 
-/// The faces of a file that can be read all of whose corners have texture coordinates, as triangles.
+/// The faces of a file that has texture coordinates at all corners, as triangles; none if it has none at all.
 pub fn charts(bytes: &[u8]) -> Result<Vec<Chart>, MeshError> {
-    let (mut vertices, mut coordinates, mut faces) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut vertices, mut coordinates, mut faces, mut bare) = (Vec::new(), Vec::new(), Vec::new(), None);
     for (line_number, line) in lines(bytes) {
         let mut words = words(line);
         match words.next() {
@@ -42,17 +42,27 @@ pub fn charts(bytes: &[u8]) -> Result<Vec<Chart>, MeshError> {
                 let mut next = || words.next().and_then(number::<f64>);
                 let wrong =
                     || syntax(line_number, format!("{} is not a texture coordinate: `vt` and numbers", excerpt(line)));
-                let first = next().ok_or_else(wrong)?;
-                coordinates.push(DVec2::new(first, next().unwrap_or(0.0)));
+                let at = DVec2::new(next().ok_or_else(wrong)?, next().unwrap_or(0.0));
+                if !at.is_finite() {
+                    return Err(wrong());
+                }
+                coordinates.push(at);
             }
             Some(b"f") => {
                 let corner = |word| Some((index(word, vertices.len())?, coordinate(word, coordinates.len())?));
-                if let Some(corners) = words.map(corner).collect::<Option<Vec<_>>>() {
-                    faces.push((line_number, line, corners));
+                match words.map(corner).collect::<Option<Vec<_>>>() {
+                    Some(corners) => faces.push((line_number, line, corners)),
+                    None => bare = bare.or(Some((line_number, line))),
                 }
             }
             _ => {}
         }
+    }
+
+    if let Some((line_number, line)) = bare.filter(|_| !coordinates.is_empty()) {
+        let problem =
+            "is a face without a texture coordinate (`vertex/coordinate`) at every corner, and the file has some";
+        return Err(syntax(line_number, format!("{} {problem}", excerpt(line))));
     }
     let mut charts = Vec::new();
     for (line_number, line, corners) in faces {
