@@ -256,7 +256,12 @@ fn textures_by_coordinates() {
         let answer = place.bathtub(&["check", "s.toml"]);
         assert!(matches!(answer.code, Some(3 | 4)) && answer.stderr.contains(told), "{answer:?}");
     };
-    refused(of("bare", painted), "body.0.texture.uv: \"meshes/");
+    refused(
+        of("bare", painted),
+        "body.0.texture.uv: bare.obj: OBJ line 10: `f 4 3 2 1` is a face without a texture coordinate",
+    );
+    place.write("bare.obj", block(0.25).replace("/1", "").replace("vt 0.25 0.5\n", ""));
+    refused(of("bare", painted), "body.0.texture.uv: bare.obj has no texture coordinates (`vt`, OBJ files only)");
     refused(SCENE.replace("density = 3", painted), "body.0.texture.uv: only a solid whose shape is an OBJ file");
     refused(of("left", &painted.replace("uv", "size = 1, uv")), "`size` and `uv` exclude each other");
     refused(

@@ -200,13 +200,13 @@ fn charts(document: &Document, solid: &SolidEntry, meshes: &Meshes) -> Result<Op
     let Some(ShapeEntry::Mesh(mesh)) = solid.shape else {
         return refuse("only a solid whose shape is an OBJ file has texture coordinates; give it one, or remove `uv`");
     };
+    // By now the path is that of the copy: `meshes/<hash>-<file name>`.
+    let file = mesh.path.split_once('-').map_or(&mesh.path[..], |(_, name)| name);
+    let fix = "export them with the mesh, or remove `uv`";
     match meshes.charts(mesh) {
         Ok(Some(charts)) => Ok(Some(charts)),
-        Ok(None) => refuse(&format!(
-            "\"{}\" has no texture coordinates (`vt`, OBJ files only); export them with the mesh, or remove `uv`",
-            mesh.path
-        )),
-        Err(error) => refuse(&format!("{}: {error}", mesh.path)),
+        Ok(None) => refuse(&format!("{file} has no texture coordinates (`vt`, OBJ files only); {fix}")),
+        Err(error) => refuse(&format!("{file}: {error}; {fix}")),
     }
 }
 

@@ -59,7 +59,7 @@ pub struct ObstacleEntry {
     pub velocity: Option<[f64; 3]>,
     /// Steady spin about its `position`. Default: none.
     pub spin: Option<Spin>,
-    /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; smooth between,
+    /// Keys of a path in rising time order, instead of `position`, `rotation`, `velocity` and `spin`; positions are smooth between, turns steady;
     /// still before the first and after the last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
